@@ -1,0 +1,167 @@
+// Package master is one Redis master as a voter. It is the only place that speaks Redis.
+//
+// A master is reached over a lane: one goroutine, one connection, one queue.
+//
+//  1. Whatever is queued when the lane is free goes out as one pipeline, in the order
+//     in which it came. So a release can't overtake its SET, and the more callers
+//     there are, the fewer system calls each costs.
+//  2. After any time-out or protocol error the connection is closed: a late reply is
+//     never taken for another request's. The next connection to the same process
+//     first kills its predecessor there, so that nothing of it is executed any more.
+//  3. A master that is down or hung answers "unknown" at once, while the lane goes on
+//     trying to reach it in the background. It costs the other masters nothing.
+//  4. A release that could not be delivered is delivered when the master is back,
+//     before anything else, as long as its key could still be there.
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/redlock-go/clock"
+)
+
+// Bounds of a lane.
+const (
+	maxQueue   = 1 << 13               // requests that wait, and releases that are owed
+	idleTime   = time.Second           // after which a connection is asked whether it is still one
+	minBackoff = 50 * time.Millisecond // between attempts to reach a master
+	maxBackoff = time.Second
+)
+
+// Why a request was not sent.
+var (
+	ErrClosed = errors.New("client is closed")
+	errFull   = fmt.Errorf("%d requests are waiting for it already", maxQueue)
+	errLate   = errors.New("it was too late to send")
+	errTaken  = errors.New("still connecting")
+)
+
+// state is what a lane does with a request that comes now.
+type state uint8
+
+const (
+	fresh   state = iota // nothing was ever asked: the first request opens the lane
+	opening              // it waits for the connection
+	up                   // it is sent
+	down                 // it is declined at once
+	closed               // it is declined for ever
+)
+
+// Master is one Redis master. Its methods are safe for concurrent use.
+type Master struct {
+	redis *redis.Options
+	clock clock.Clock
+	wake  chan struct{} // there is something in the queue, or the lane is to close
+	done  chan struct{} // the lane has ended
+
+	mu    sync.Mutex // guards what follows
+	state state
+	stop  context.CancelFunc // gives up connecting; nil while fresh
+	why   error              // of down
+	queue []Request          // in the order in which they came
+	debts map[string]Request // releases that could not be delivered, by token
+}
+
+// New returns the master that o leads to. It is reached when it is first asked.
+func New(o *redis.Options, c clock.Clock) *Master {
+	return &Master{
+		redis: settings(o),
+		clock: c,
+		wake:  make(chan struct{}, 1),
+		done:  make(chan struct{}),
+		debts: map[string]Request{},
+	}
+}
+
+// Addr returns the master's address, which is its name in errors.
+func (m *Master) Addr() string { return m.redis.Addr }
+
+// Send queues r, or answers it at once if the master is away. It never blocks.
+func (m *Master) Send(r Request) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.state == fresh {
+		var ctx context.Context
+		ctx, m.stop = context.WithCancel(context.Background())
+		m.state = opening
+		go m.run(ctx)
+	}
+	switch {
+	case m.state == closed:
+		r.decline(ErrClosed)
+	case m.state == down:
+		m.owe(r)
+		r.decline(m.why)
+	case m.state == opening && r.Op == Release && m.takeBack(r.Token):
+		r.decline(errTaken)
+	case len(m.queue) >= maxQueue:
+		m.owe(r)
+		r.decline(errFull)
+	default:
+		m.queue = append(m.queue, r)
+		m.nudge()
+	}
+}
+
+// Close sends what is queued, if the master is there, and returns when the lane has
+// ended. Requests that come later are declined.
+func (m *Master) Close() {
+	m.mu.Lock()
+	stop := m.stop
+	m.state = closed
+	m.mu.Unlock()
+	if stop != nil {
+		stop()
+		m.nudge()
+		<-m.done
+	}
+}
+
+func (m *Master) nudge() {
+	select {
+	case m.wake <- struct{}{}:
+	default: // it is awake already
+	}
+}
+
+// takeBack removes the lock request of token, of which nothing has been sent yet.
+func (m *Master) takeBack(token string) bool {
+	for i, r := range m.queue {
+		if r.Op == Acquire && r.Token == token {
+			r.decline(errTaken)
+			m.queue = append(m.queue[:i], m.queue[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// owe remembers a release for when the master is back. There are no more of these
+// than leases were taken before it went away; beyond the bound, keys end by themselves.
+func (m *Master) owe(r Request) {
+	if r.Op != Release || !r.Owe {
+		return
+	}
+	if len(m.debts) >= maxQueue {
+		m.forgive()
+	}
+	if len(m.debts) < maxQueue {
+		m.debts[r.Token] = r
+	}
+}
+
+// forgive forgets the debts whose keys are gone by themselves.
+func (m *Master) forgive() {
+	now := m.clock.Now()
+	for token, r := range m.debts {
+		if !now.Before(r.NotAfter) {
+			delete(m.debts, token)
+		}
+	}
+}

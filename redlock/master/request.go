@@ -1,0 +1,158 @@
+package master
+
+import (
+	_ "embed"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/redlock-go/clock"
+	"github.com/quorumlock/redlock-go/quorum"
+)
+
+// Op is what a request asks of a master.
+type Op uint8
+
+const (
+	Acquire Op = iota // SET key token NX PX ttl
+	Extend            // move the key's end, if it holds the token; never to sooner
+	Release           // delete the key, if it holds the token
+	Inspect           // say whose the key is, and for how long
+)
+
+// Request is one question to one master.
+type Request struct {
+	Op    Op
+	Key   string
+	Token string
+	TTL   time.Duration // of the key: what Acquire and Extend ask for
+	// NotAfter: of Acquire and Extend, the instant from which the answer is of no
+	// use to anybody, so that the request is not sent any more. Of Release, the
+	// instant from which the key is gone by itself.
+	NotAfter clock.Instant
+	// Owe: of Release, that the key may be there, so that a master which is away
+	// must get the request when it is back.
+	Owe   bool
+	Voter int          // comes back in the Reply
+	To    chan<- Reply // must have room: a master never waits for who asked
+}
+
+// Reply is a master's answer to one Request. Every Request gets exactly one.
+type Reply struct {
+	Op     Op
+	Voter  int
+	Run    string // run_id of the process that answered; "" if it hides it
+	Answer quorum.Answer
+	Token  string        // Inspect: whose the key is; "" for nobody's
+	Left   time.Duration // how much longer the key lives, where it is another's; negative: for ever
+	// Missing: of a refused Extend or Release, that there is no key at all.
+	Missing bool
+	Err     error // why the answer is unknown
+	Unsent  bool  // nothing was sent, so that it can't have acted
+}
+
+// answer gives r's one reply.
+func (r Request) answer(a Reply) {
+	a.Op, a.Voter = r.Op, r.Voter
+	r.To <- a
+}
+
+// decline answers a request of which nothing was sent.
+func (r Request) decline(err error) {
+	r.answer(Reply{Err: err, Unsent: true})
+}
+
+var (
+	//go:embed release.lua
+	releaseLua string
+	//go:embed extend.lua
+	extendLua string
+)
+
+// command is one request on its way: the Redis commands that it became.
+type command struct {
+	Request
+	first  *redis.Cmd
+	second *redis.Cmd // Inspect only
+}
+
+// milliseconds rounds up: a key may outlive what its holder counts on, never the reverse.
+func milliseconds(d time.Duration) int64 {
+	return int64((d + time.Millisecond - 1) / time.Millisecond)
+}
+
+// decode reads what the master replied. It trusts nothing but the shape it expects.
+func (c *command) decode() Reply {
+	value, err := c.first.Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return Reply{Err: err}
+	}
+	switch c.Op {
+	case Acquire:
+		return decodeAcquire(value, err)
+	case Inspect:
+		return c.decodeInspect(value)
+	default:
+		return decodeScript(value)
+	}
+}
+
+func decodeAcquire(value any, err error) Reply {
+	switch {
+	case errors.Is(err, redis.Nil):
+		return Reply{Answer: quorum.Refused}
+	case value == "OK":
+		return Reply{Answer: quorum.Granted}
+	default:
+		return Reply{Err: errShape}
+	}
+}
+
+// decodeScript reads the integer that release.lua and extend.lua return.
+func decodeScript(value any) Reply {
+	left, ok := value.(int64)
+	switch {
+	case !ok || left < -2:
+		return Reply{Err: errShape}
+	case left == 0:
+		return Reply{Answer: quorum.Granted}
+	case left == -2:
+		return Reply{Answer: quorum.Refused, Missing: true}
+	default:
+		return Reply{Answer: quorum.Refused, Left: time.Duration(left) * time.Millisecond}
+	}
+}
+
+func (c *command) decodeInspect(value any) Reply {
+	left, err := c.second.Int64()
+	if err != nil {
+		return Reply{Err: err}
+	}
+	if value == nil || left == -2 {
+		return Reply{Answer: quorum.Granted} // it was free, or has just ended
+	}
+	token, ok := value.(string)
+	if !ok || left < -2 {
+		return Reply{Err: errShape}
+	}
+	return Reply{Answer: quorum.Refused, Token: token, Left: time.Duration(left) * time.Millisecond}
+}
+
+var errShape = errors.New("the reply has a shape that Redis would not send: is this a Redis master?")
+
+// unfit reports whether a reply says that this connection must not be used any more:
+// what answers is no master now, has not its memory yet, or has forgotten the scripts.
+func unfit(err error) bool {
+	var reply redis.Error
+	if !errors.As(err, &reply) || errors.Is(err, redis.Nil) {
+		return false
+	}
+	code, _, _ := strings.Cut(err.Error(), " ")
+	switch code {
+	case "READONLY", "LOADING", "MASTERDOWN", "NOSCRIPT", "MOVED", "CLUSTERDOWN", "NOAUTH":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,213 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// Connection defaults, where the user's hook gives no others.
+const (
+	dialTimeout = time.Second
+	ioTimeout   = 500 * time.Millisecond
+)
+
+// settings returns what a lane needs of a connection, whatever the user's options say.
+func settings(o *redis.Options) *redis.Options {
+	c := *o
+	c.DialTimeout = orPositive(c.DialTimeout, dialTimeout)
+	c.ReadTimeout = orPositive(c.ReadTimeout, ioTimeout)
+	c.WriteTimeout = orPositive(c.WriteTimeout, ioTimeout)
+	c.MaxRetries = -1   // a repeated SET NX would be refused by its own key
+	c.DialerRetries = 1 // the lane does that, without holding anybody up
+	c.Protocol = 2      // no push messages between the replies
+	c.PoolSize = 1      // the lane is one connection
+	c.MinIdleConns = 0  // and opened by nobody else
+	c.DisableIdentity = true
+	c.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	if c.Dialer == nil {
+		c.Dialer = redis.NewDialer(&c)
+	}
+	return &c
+}
+
+func orPositive(d, def time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return def
+}
+
+// session is one connection to a master, from handshake to close.
+type session struct {
+	client *redis.Client
+	conn   *redis.Conn
+	id     int64  // the connection's number at the master; 0 if it does not tell
+	run    string // run_id of the process at the other end; "" if it hides it
+
+	release, extend string        // the scripts, by the names that the master gave them
+	timeout         time.Duration // for one exchange
+}
+
+// open dials and does the handshake. go-redis is given a connection that is there
+// already, because it would print to standard error that it can't dial.
+func open(ctx context.Context, o *redis.Options) (*session, error) {
+	dialing, cancel := context.WithTimeout(ctx, o.DialTimeout)
+	defer cancel()
+	wire, err := o.Dialer(dialing, "tcp", o.Addr)
+	if err != nil {
+		return nil, err
+	}
+	one := *o
+	one.Dialer = once(wire)
+	s := &session{client: redis.NewClient(&one), timeout: o.ReadTimeout}
+	s.conn = s.client.Conn()
+	if err := s.handshake(ctx); err != nil {
+		s.close()
+		_ = wire.Close() // for the case that go-redis never asked for it
+		return nil, s.explain(err)
+	}
+	return s, nil
+}
+
+// once is a dialer for the one connection of a session: a session whose connection
+// broke must end, and not go on over another that did no handshake.
+func once(wire net.Conn) func(context.Context, string, string) (net.Conn, error) {
+	return func(context.Context, string, string) (net.Conn, error) {
+		if wire == nil {
+			return nil, net.ErrClosed
+		}
+		w := wire
+		wire = nil
+		return w, nil
+	}
+}
+
+func (s *session) close() {
+	_ = s.conn.Close()
+	_ = s.client.Close()
+}
+
+// handshake learns who answers, refuses who can't be a voter, and loads the scripts.
+func (s *session) handshake(ctx context.Context) error {
+	pipe := s.conn.Pipeline()
+	id := pipe.Do(ctx, "client", "id")
+	server := pipe.Info(ctx, "server")
+	replication := pipe.Info(ctx, "replication")
+	release := pipe.ScriptLoad(ctx, releaseLua)
+	extend := pipe.ScriptLoad(ctx, extendLua)
+	if _, err := pipe.Exec(ctx); err != nil && !isReply(err) {
+		return err
+	}
+	for _, err := range []error{server.Err(), replication.Err(), release.Err(), extend.Err()} {
+		if err != nil {
+			return fmt.Errorf("handshake: %w", err)
+		}
+	}
+	s.id, _ = id.Int64() // without it, the successor can't end this connection
+	s.release, s.extend = release.Val(), extend.Val()
+	s.run = field(server.Val(), "run_id")
+	if mode := field(server.Val(), "redis_mode"); mode == "cluster" {
+		return errors.New("is a node of a Redis Cluster: an independent master is needed")
+	}
+	if role := field(replication.Val(), "role"); role != "" && role != "master" {
+		return fmt.Errorf("is a replica (role %s): an independent master is needed", role)
+	}
+	return nil
+}
+
+// kill ends another connection to the same process, so that nothing which was sent
+// over it can still be executed. That it is gone already is as good.
+func (s *session) kill(ctx context.Context, id int64) error {
+	err := s.conn.Do(ctx, "client", "kill", "id", id).Err()
+	if isReply(err) {
+		return nil // refused by an ACL, or not known here: an orphan key ends by itself
+	}
+	return err
+}
+
+func (s *session) ping(ctx context.Context) error {
+	return s.conn.Ping(ctx).Err()
+}
+
+// exchange sends a batch as one pipeline and answers every request in it, in order.
+// It returns the releases of which nobody knows whether they were done; its error
+// says that the connection must not be used any more.
+func (s *session) exchange(ctx context.Context, batch []Request) (owed []Request, broken error) {
+	pipe := s.conn.Pipeline()
+	commands := make([]command, len(batch))
+	for i, r := range batch {
+		commands[i] = s.send(ctx, pipe, r)
+	}
+	if _, broken = pipe.Exec(ctx); isReply(broken) {
+		broken = nil
+	}
+	broken = s.explain(broken)
+	for i := range commands {
+		reply := commands[i].decode()
+		reply.Run = s.run
+		switch {
+		case broken == nil && unfit(reply.Err):
+			broken = reply.Err
+		case broken != nil && reply.Err != nil && !isReply(reply.Err):
+			reply.Err = broken // says more
+		}
+		if commands[i].Op == Release && reply.Err != nil {
+			owed = append(owed, commands[i].Request)
+		}
+		commands[i].answer(reply)
+	}
+	return owed, broken
+}
+
+func (s *session) send(ctx context.Context, pipe redis.Pipeliner, r Request) command {
+	c := command{Request: r}
+	switch r.Op {
+	case Acquire:
+		c.first = redis.NewCmd(ctx, "set", r.Key, r.Token, "nx", "px", milliseconds(r.TTL))
+	case Extend:
+		c.first = redis.NewCmd(ctx, "evalsha", s.extend, 1, r.Key, r.Token, milliseconds(r.TTL))
+	case Release:
+		c.first = redis.NewCmd(ctx, "evalsha", s.release, 1, r.Key, r.Token)
+	case Inspect:
+		c.first = redis.NewCmd(ctx, "get", r.Key)
+		c.second = redis.NewCmd(ctx, "pttl", r.Key)
+	}
+	_ = pipe.Process(ctx, c.first)
+	if c.second != nil {
+		_ = pipe.Process(ctx, c.second)
+	}
+	return c
+}
+
+// isReply reports whether err is something that the master said, so that the
+// connection itself is sound.
+func isReply(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply)
+}
+
+// field returns the value of one line of INFO.
+func field(info, name string) string {
+	for line := range strings.Lines(info) {
+		if v, ok := strings.CutPrefix(line, name+":"); ok {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}
+
+// explain says what a time-out means, where package net names only its sockets.
+func (s *session) explain(err error) error {
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return fmt.Errorf("no answer within %v: is it hung, or the network cut?", s.timeout)
+	}
+	return err
+}

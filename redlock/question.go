@@ -1,0 +1,114 @@
+package redlock
+
+import (
+	"context"
+
+	"github.com/quorumlock/redlock-go/clock"
+	"github.com/quorumlock/redlock-go/quorum"
+	"github.com/quorumlock/redlock-go/redlock/master"
+)
+
+// question is one thing asked of all masters at once, and their votes on it.
+// It is confined to one goroutine; only the channel is shared.
+type question struct {
+	client  *Client
+	name    string
+	round   quorum.Round
+	replies chan master.Reply // has room for all, so that late ones hold nobody up
+	votes   []Vote
+}
+
+// newQuestion returns a question that can be won until the deadline.
+func (c *Client) newQuestion(name string, deadline clock.Instant) *question {
+	return &question{
+		client:  c,
+		name:    name,
+		round:   *quorum.NewRound(len(c.masters), deadline),
+		replies: make(chan master.Reply, len(c.masters)),
+		votes:   make([]Vote, len(c.masters)),
+	}
+}
+
+// ask sends r to every master.
+func (q *question) ask(r master.Request) {
+	q.askEach(func(int) master.Request { return r })
+}
+
+// askEach sends every master a request of its own.
+func (q *question) askEach(request func(voter int) master.Request) {
+	for i, m := range q.client.masters {
+		r := request(i)
+		r.Voter, r.To = i, q.replies
+		m.Send(r)
+	}
+}
+
+// count takes votes until they decide, or ctx ends; that leaves the round open.
+func (q *question) count(ctx context.Context) quorum.Decision {
+	for q.round.Decision() == quorum.Open {
+		select {
+		case r := <-q.replies:
+			q.take(r)
+		case <-ctx.Done():
+			return quorum.Open
+		}
+	}
+	return q.round.Decision()
+}
+
+// countAll takes the votes that are still missing too, so that an error can say
+// what every master thinks. Each answers within its own time-outs.
+func (q *question) countAll() {
+	for q.round.Missing() > 0 {
+		q.take(<-q.replies)
+	}
+}
+
+// countIn takes the votes that have come already.
+func (q *question) countIn() {
+	for {
+		select {
+		case r := <-q.replies:
+			q.take(r)
+		default:
+			return
+		}
+	}
+}
+
+func (q *question) take(r master.Reply) {
+	q.votes[r.Voter] = Vote{Answer: r.Answer, Left: r.Left, Missing: r.Missing, Err: r.Err, unsent: r.Unsent}
+	q.round.Count(quorum.Ballot{Voter: r.Voter, Master: r.Run, Answer: r.Answer}, q.client.clock.Now())
+	if r.Op != master.Release && q.client.trace.Vote != nil {
+		q.client.trace.Vote(q.name, q.named()[r.Voter])
+	}
+}
+
+// named returns the votes, with the masters' names.
+func (q *question) named() []Vote {
+	for i, m := range q.client.masters {
+		q.votes[i].Master = m.Addr()
+	}
+	return q.votes
+}
+
+// fail returns err with the votes that led to it.
+func (q *question) fail(op string, err error) *Error {
+	return &Error{Op: op, Name: q.name, Err: err, Votes: q.named()}
+}
+
+// verdict says what a round on a lease that was there before came to.
+func (q *question) verdict(op string, d quorum.Decision) error {
+	if d == quorum.Won {
+		return nil
+	}
+	q.countAll()
+	switch {
+	case d == quorum.Expired:
+		return q.fail(op, ErrExpired)
+	case q.round.RefusedByMajority():
+		return q.fail(op, ErrNotHeld)
+	default:
+		return q.fail(op, ErrNoQuorum)
+	}
+}

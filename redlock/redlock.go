@@ -1,0 +1,180 @@
+// Package redlock is a distributed lock over independent Redis masters.
+//
+// The algorithm is Redlock (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/):
+//
+//  1. Make a fresh random token, for every attempt anew: a token that is used twice
+//     lets a late release of the first attempt free the second.
+//  2. Read the clock, before anything is sent. The lease ends a drift before the
+//     ttl has passed since then.
+//  3. Send SET name token NX PX ttl+grace to every master at once.
+//  4. Once a majority granted, and the deadline has not passed, the lock is held.
+//  5. Otherwise release it on every master, also on those that did not answer.
+//
+// A lease is a promise until its deadline and no longer: Valid, Remaining and Context
+// tell, by a clock that counts suspend. What is not promised: that a process which is
+// paused between looking at Valid and acting is still in time. See the README for all
+// that is and is not guaranteed.
+//
+// The package prints nothing, and starts no goroutine that [Client.Close] does not end.
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/quorumlock/redlock-go/clock"
+	"github.com/quorumlock/redlock-go/quorum"
+	"github.com/quorumlock/redlock-go/redlock/master"
+)
+
+// TryLock tries once to take name for ttl. It fails with [ErrHeld] when others have
+// it, and with [ErrNoQuorum] when too few masters answer; in no case does it leave
+// the lock behind. An end of ctx gives the attempt up.
+func (c *Client) TryLock(ctx context.Context, name string, ttl time.Duration) (*Lease, error) {
+	if err := c.checkLock(name, ttl); err != nil {
+		return nil, &Error{Op: "lock", Name: name, Err: err}
+	}
+	return c.attempt(ctx, name, ttl)
+}
+
+// Lock takes name for ttl, and waits for it until ctx ends. The error is then ctx's,
+// and tells what stood in the way last: errors.Is finds both.
+func (c *Client) Lock(ctx context.Context, name string, ttl time.Duration) (*Lease, error) {
+	if err := c.checkLock(name, ttl); err != nil {
+		return nil, &Error{Op: "lock", Name: name, Err: err}
+	}
+	for {
+		lease, err := c.attempt(ctx, name, ttl)
+		if err == nil || !mayPass(err) {
+			return lease, err
+		}
+		if !c.pause(ctx) {
+			return nil, c.gaveUp(ctx, err)
+		}
+	}
+}
+
+// attempt is the algorithm: one round of votes on one fresh token.
+func (c *Client) attempt(ctx context.Context, name string, ttl time.Duration) (*Lease, error) {
+	if err := c.alive(ctx); err != nil {
+		return nil, &Error{Op: "lock", Name: name, Err: err}
+	}
+	c.trace.attempt(name)
+	token, err := uuid.NewRandom()
+	if err != nil {
+		return nil, &Error{Op: "lock", Name: name, Err: fmt.Errorf("no random numbers for a token: %w", err)}
+	}
+	start := c.clock.Now()
+	deadline := c.drift.Deadline(start, ttl)
+	q := c.newQuestion(name, deadline)
+	q.ask(master.Request{
+		Op:       master.Acquire,
+		Key:      c.prefix + name,
+		Token:    token.String(),
+		TTL:      ttl + clock.Grace,
+		NotAfter: deadline,
+	})
+	if q.count(ctx) == quorum.Won {
+		return c.newLease(ctx, q, token.String(), ttl, deadline), nil
+	}
+	c.letGo(q, token.String())
+	return nil, q.fail("lock", c.reason(ctx, q))
+}
+
+// letGo releases, on every master, what an attempt that failed may have set there.
+// It does so when the caller's context has ended too, or others would wait for keys
+// that nobody holds. It returns when every master that can be reached has done it.
+func (c *Client) letGo(q *question, token string) {
+	q.countIn()
+	release := c.askRelease(q.name, token, q.votes)
+	release.countAll()
+	// A master answers in order: what it said of the SET is here by now.
+	q.countIn()
+	for i, v := range release.votes {
+		q.votes[i].Left = v.Left // a release is told how long the other's key lives
+	}
+}
+
+// askRelease sends the release of a token to every master. The votes are what they
+// said of the lock: one that was never sent the token owes nothing.
+func (c *Client) askRelease(name, token string, votes []Vote) *question {
+	end := c.clock.Now().Add(c.maxTTL + clock.Grace) // no key and no round lives longer
+	q := c.newQuestion(name, end)
+	q.askEach(func(voter int) master.Request {
+		return master.Request{
+			Op:       master.Release,
+			Key:      c.prefix + name,
+			Token:    token,
+			NotAfter: end,
+			Owe:      votes == nil || !votes[voter].unsent,
+		}
+	})
+	return q
+}
+
+// reason returns why an attempt failed. All votes are in.
+func (c *Client) reason(ctx context.Context, q *question) error {
+	switch {
+	case c.closed.Err() != nil:
+		return ErrClosed
+	case q.round.Decision() == quorum.Open || ctx.Err() != nil:
+		return ended(ctx)
+	case q.round.Decision() == quorum.Expired:
+		return fmt.Errorf("%w: the votes took longer than the ttl", ErrExpired)
+	case q.round.RefusedByMajority():
+		return ErrHeld
+	default:
+		return ErrNoQuorum
+	}
+}
+
+// mayPass reports whether what made an attempt fail can be over the next time.
+func mayPass(err error) bool {
+	return errors.Is(err, ErrHeld) || errors.Is(err, ErrNoQuorum) || errors.Is(err, ErrExpired)
+}
+
+// Between attempts, a waiter sleeps for a random time, so that those who split the
+// votes do not meet again.
+const (
+	minPause = 10 * time.Millisecond
+	maxPause = 100 * time.Millisecond
+)
+
+// pause sleeps between two attempts. It reports false when the wait is over before that.
+func (c *Client) pause(ctx context.Context) bool {
+	t := time.NewTimer(minPause + rand.N(maxPause-minPause))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-c.closed.Done():
+		return false
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// gaveUp returns the error of a wait that ended, around what stood in the way.
+func (c *Client) gaveUp(ctx context.Context, last error) error {
+	why := ended(ctx)
+	if c.closed.Err() != nil {
+		why = ErrClosed
+	}
+	var e *Error
+	if !errors.As(last, &e) {
+		return last
+	}
+	return &Error{Op: e.Op, Name: e.Name, Err: fmt.Errorf("%w while waiting: %w", why, e.Err), Votes: e.Votes}
+}
+
+func (c *Client) checkLock(name string, ttl time.Duration) error {
+	if err := c.checkName(name); err != nil {
+		return err
+	}
+	return c.checkTTL(ttl)
+}
