@@ -70,16 +70,24 @@ func (a *Alarm) Stop() {
 	a.timer.Stop()
 }
 
+// look is what the timer calls, in a goroutine of its own.
 func (a *Alarm) look() {
+	if a.due() {
+		a.ring()
+	}
+}
+
+// due reports whether it is time to ring, once; else it goes back to sleep.
+func (a *Alarm) due() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.done {
-		return
+		return false
 	}
 	if a.clock.Now().Before(a.at) {
 		a.timer.Reset(doze(a.clock, a.at))
-		return
+		return false
 	}
 	a.done = true
-	go a.ring()
+	return true
 }

@@ -234,20 +234,23 @@ func (l *Lease) Release(ctx context.Context) error {
 }
 
 // letGo ends the lease and sends its release, once. It returns why the lease had
-// ended before, if it had.
+// ended before, if it had. Once it is over no extension is asked for, so that none
+// can follow the release; those asked for before are ahead of it in every queue.
 func (l *Lease) letGo() (q *question, before error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.over == errReleased {
+		l.mu.Unlock()
 		return nil, nil
 	}
 	if l.client.closed.Err() != nil {
+		l.mu.Unlock()
 		return nil, &Error{Op: "release", Name: l.name, Err: ErrClosed}
 	}
 	if l.remaining() == 0 {
 		before = l.cause()
 	}
 	l.finish(errReleased)
+	l.mu.Unlock()
 	l.won.countIn() // the votes that came after it was won
 	return l.client.askRelease(l.name, l.token, l.won.votes), before
 }

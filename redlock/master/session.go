@@ -1,6 +1,7 @@
 package master
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,13 +103,17 @@ func (s *session) handshake(ctx context.Context) error {
 	replication := pipe.Info(ctx, "replication")
 	release := pipe.ScriptLoad(ctx, releaseLua)
 	extend := pipe.ScriptLoad(ctx, extendLua)
-	if _, err := pipe.Exec(ctx); err != nil && !isReply(err) {
-		return err
+	_, refused := pipe.Exec(ctx)
+	if refused != nil && !isReply(refused) {
+		return refused
 	}
 	for _, err := range []error{server.Err(), replication.Err(), release.Err(), extend.Err()} {
 		if err != nil {
 			return fmt.Errorf("handshake: %w", err)
 		}
+	}
+	if release.Val() == "" { // a login that is refused leaves the commands without any reply
+		return fmt.Errorf("handshake: %w", cmp.Or(refused, errShape))
 	}
 	s.id, _ = id.Int64() // without it, the successor can't end this connection
 	s.release, s.extend = release.Val(), extend.Val()
