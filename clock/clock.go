@@ -11,7 +11,10 @@
 // of its clocks can't notice it by any clock of its own.
 package clock
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Clock tells the time that a holder trusts. It must never go back, and must be
 // safe for concurrent use.
@@ -28,6 +31,9 @@ var System Clock = system{}
 // clock's own. Readings of different clocks, or of different boots, must not be
 // compared. It is no wall-clock time on purpose.
 type Instant int64
+
+// Never is later than any reading.
+const Never Instant = math.MaxInt64
 
 // Add returns the instant d after t.
 func (t Instant) Add(d time.Duration) Instant { return t + Instant(d) }

@@ -21,6 +21,7 @@ func Majority(n int) int { return n/2 + 1 }
 // Answer is what one voter said.
 type Answer uint8
 
+// The answers there are.
 const (
 	Unknown Answer = iota // no answer, or an error: it may have acted
 	Granted
@@ -48,20 +49,21 @@ type Ballot struct {
 // Decision is where a round stands.
 type Decision uint8
 
+// Where a round can stand.
 const (
 	Open    Decision = iota // more votes are needed
 	Won                     // a majority granted, in time
 	Lost                    // a majority can't grant any more
-	Expired                 // the deadline passed first
+	Expired                 // a majority granted, too late
 )
 
 // Round counts the votes on one question. It is not safe for concurrent use.
 type Round struct {
 	need     int
 	deadline clock.Instant
-	ballots  []Ballot // by voter; open tells which have not come in
-	came     []bool
-	left     int
+	ballots  []Ballot // by voter
+	heard    []bool   // by voter
+	missing  int
 	decision Decision
 }
 
@@ -71,45 +73,46 @@ func NewRound(n int, deadline clock.Instant) *Round {
 		need:     Majority(n),
 		deadline: deadline,
 		ballots:  make([]Ballot, n),
-		came:     make([]bool, n),
-		left:     n,
+		heard:    make([]bool, n),
+		missing:  n,
 	}
 }
 
-// Count takes one vote, received at now, and returns where the round stands.
-// A voter's second vote is ignored, and a decision once made stays; votes that
-// come later are still recorded, for [Round.Tally].
-func (r *Round) Count(b Ballot, now clock.Instant) Decision {
-	if !r.came[b.Voter] {
-		r.came[b.Voter] = true
+// Count takes one vote. A voter's second vote is ignored. Votes that come after the
+// decision change nothing of it, but are in the [Round.Tally].
+func (r *Round) Count(b Ballot) {
+	if !r.heard[b.Voter] {
+		r.heard[b.Voter] = true
 		r.ballots[b.Voter] = b
-		r.left--
+		r.missing--
 	}
-	if r.decision == Open {
-		r.decision = r.decide(now)
+}
+
+// Ripe reports whether the votes that came are enough for a decision.
+func (r *Round) Ripe() bool {
+	granted := r.Tally().Granted
+	return granted >= r.need || granted+r.missing < r.need
+}
+
+// Decide returns where the round stands at now, which must be read after the last vote
+// was received. A decision once made stays.
+func (r *Round) Decide(now clock.Instant) Decision {
+	if r.decision != Open || !r.Ripe() {
+		return r.decision
+	}
+	switch {
+	case r.Tally().Granted < r.need:
+		r.decision = Lost
+	case now.Before(r.deadline):
+		r.decision = Won
+	default:
+		r.decision = Expired
 	}
 	return r.decision
 }
 
-// Decision returns where the round stands.
-func (r *Round) Decision() Decision { return r.decision }
-
 // Missing returns how many voters have not been heard.
-func (r *Round) Missing() int { return r.left }
-
-func (r *Round) decide(now clock.Instant) Decision {
-	t := r.Tally()
-	switch {
-	case !now.Before(r.deadline):
-		return Expired
-	case t.Granted >= r.need:
-		return Won
-	case t.Granted+r.left < r.need:
-		return Lost
-	default:
-		return Open
-	}
-}
+func (r *Round) Missing() int { return r.missing }
 
 // Tally is how many voters answered what. Granted counts distinct masters.
 type Tally struct{ Granted, Refused, Unknown int }
@@ -119,7 +122,7 @@ func (r *Round) Tally() Tally {
 	var t Tally
 	for i, b := range r.ballots {
 		switch {
-		case !r.came[i]:
+		case !r.heard[i]:
 		case b.Answer == Refused:
 			t.Refused++
 		case b.Answer == Unknown:
@@ -141,7 +144,7 @@ func (r *Round) RefusedByMajority() bool {
 func (r *Round) grantedBefore(i int) bool {
 	id := r.ballots[i].Master
 	for j := range i {
-		if id != "" && r.came[j] && r.ballots[j].Answer == Granted && r.ballots[j].Master == id {
+		if id != "" && r.heard[j] && r.ballots[j].Answer == Granted && r.ballots[j].Master == id {
 			return true
 		}
 	}

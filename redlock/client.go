@@ -95,8 +95,8 @@ func (c *Client) Inspect(ctx context.Context, name string) ([]Holding, error) {
 	if err := c.alive(ctx); err != nil {
 		return nil, &Error{Op: op, Name: name, Err: err}
 	}
-	q := c.newQuestion(name, 0)
-	q.ask(master.Request{Op: master.Inspect, Key: c.prefix + name})
+	q := c.newQuestion(name, clock.Never)
+	q.ask(master.NewInspect(c.prefix + name))
 	holdings := make([]Holding, len(c.masters))
 	for i, m := range c.masters {
 		holdings[i] = Holding{Master: m.Addr(), Err: errNoAnswer}
@@ -136,7 +136,7 @@ func (c *Client) Unlock(ctx context.Context, name, token string) error {
 	if err := c.alive(ctx); err != nil {
 		return &Error{Op: op, Name: name, Err: err}
 	}
-	q := c.askRelease(name, token, nil)
+	q := c.askRelease(name, token, c.gone(c.maxTTL), nil)
 	return q.verdict(op, q.count(context.WithoutCancel(ctx)))
 }
 

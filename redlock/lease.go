@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -114,10 +115,10 @@ func (l *Lease) expire() {
 
 // cause returns why the lease has ended.
 func (l *Lease) cause() error {
-	switch l.over {
-	case nil:
+	switch {
+	case l.over == nil:
 		return ErrExpired
-	case errReleased:
+	case errors.Is(l.over, errReleased):
 		return context.Canceled
 	default:
 		return l.over
@@ -176,13 +177,7 @@ func (l *Lease) askToExtend() (start clock.Instant, q *question, err error) {
 		return 0, nil, ErrExpired
 	}
 	q = l.client.newQuestion(l.name, l.deadline)
-	q.ask(master.Request{
-		Op:       master.Extend,
-		Key:      l.client.prefix + l.name,
-		Token:    l.token,
-		TTL:      l.ttl + clock.Grace,
-		NotAfter: l.deadline,
-	})
+	q.ask(master.NewExtend(l.client.prefix+l.name, l.token, l.ttl+clock.Grace, l.deadline))
 	return start, q, nil
 }
 
@@ -221,36 +216,37 @@ func (l *Lease) Release(ctx context.Context) error {
 	if l == nil {
 		return nil
 	}
-	q, before := l.letGo()
+	q, before, err := l.letGo()
 	if q == nil {
-		return before
+		return err
 	}
 	l.client.trace.released(l)
-	err := q.verdict("release", q.count(context.WithoutCancel(ctx)))
-	if errors.Is(err, ErrNotHeld) && before != nil {
-		return q.fail("release", before)
+	err = q.verdict("release", q.count(context.WithoutCancel(ctx)))
+	if !errors.Is(err, ErrNotHeld) {
+		return err
 	}
-	return err
+	if before == nil && !l.client.clock.Now().Before(l.deadline) {
+		before = ErrExpired
+	}
+	return q.fail("release", cmp.Or(before, ErrNotHeld))
 }
 
 // letGo ends the lease and sends its release, once. It returns why the lease had
-// ended before, if it had. Once it is over no extension is asked for, so that none
-// can follow the release; those asked for before are ahead of it in every queue.
-func (l *Lease) letGo() (q *question, before error) {
+// ended before, if that is known. Once it is over no extension is asked for, so that
+// none can follow the release; those asked for before are ahead of it in every queue.
+func (l *Lease) letGo() (q *question, before, err error) {
 	l.mu.Lock()
-	if l.over == errReleased {
+	if errors.Is(l.over, errReleased) {
 		l.mu.Unlock()
-		return nil, nil
+		return nil, nil, nil
 	}
 	if l.client.closed.Err() != nil {
 		l.mu.Unlock()
-		return nil, &Error{Op: "release", Name: l.name, Err: ErrClosed}
+		return nil, nil, &Error{Op: "release", Name: l.name, Err: ErrClosed}
 	}
-	if l.remaining() == 0 {
-		before = l.cause()
-	}
+	before = l.over
 	l.finish(errReleased)
 	l.mu.Unlock()
 	l.won.countIn() // the votes that came after it was won
-	return l.client.askRelease(l.name, l.token, l.won.votes), before
+	return l.client.askRelease(l.name, l.token, l.client.gone(l.ttl), l.won.votes), before, nil
 }

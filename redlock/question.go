@@ -45,7 +45,7 @@ func (q *question) askEach(request func(voter int) master.Request) {
 
 // count takes votes until they decide, or ctx ends; that leaves the round open.
 func (q *question) count(ctx context.Context) quorum.Decision {
-	for q.round.Decision() == quorum.Open {
+	for !q.round.Ripe() {
 		select {
 		case r := <-q.replies:
 			q.take(r)
@@ -53,7 +53,7 @@ func (q *question) count(ctx context.Context) quorum.Decision {
 			return quorum.Open
 		}
 	}
-	return q.round.Decision()
+	return q.round.Decide(q.client.clock.Now())
 }
 
 // countAll takes the votes that are still missing too, so that an error can say
@@ -78,7 +78,7 @@ func (q *question) countIn() {
 
 func (q *question) take(r master.Reply) {
 	q.votes[r.Voter] = Vote{Answer: r.Answer, Left: r.Left, Missing: r.Missing, Err: r.Err, unsent: r.Unsent}
-	q.round.Count(quorum.Ballot{Voter: r.Voter, Master: r.Run, Answer: r.Answer}, q.client.clock.Now())
+	q.round.Count(quorum.Ballot{Voter: r.Voter, Master: r.Run, Answer: r.Answer})
 	if r.Op != master.Release && q.client.trace.Vote != nil {
 		q.client.trace.Vote(q.name, q.named()[r.Voter])
 	}

@@ -65,33 +65,25 @@ func (c *Client) attempt(ctx context.Context, name string, ttl time.Duration) (*
 		return nil, &Error{Op: "lock", Name: name, Err: err}
 	}
 	c.trace.attempt(name)
-	token, err := uuid.NewRandom()
-	if err != nil {
-		return nil, &Error{Op: "lock", Name: name, Err: fmt.Errorf("no random numbers for a token: %w", err)}
-	}
+	token := uuid.NewString()
 	start := c.clock.Now()
 	deadline := c.drift.Deadline(start, ttl)
 	q := c.newQuestion(name, deadline)
-	q.ask(master.Request{
-		Op:       master.Acquire,
-		Key:      c.prefix + name,
-		Token:    token.String(),
-		TTL:      ttl + clock.Grace,
-		NotAfter: deadline,
-	})
-	if q.count(ctx) == quorum.Won {
-		return c.newLease(ctx, q, token.String(), ttl, deadline), nil
+	q.ask(master.NewAcquire(c.prefix+name, token, ttl+clock.Grace, deadline))
+	decision := q.count(ctx)
+	if decision == quorum.Won {
+		return c.newLease(ctx, q, token, ttl, deadline), nil
 	}
-	c.letGo(q, token.String())
-	return nil, q.fail("lock", c.reason(ctx, q))
+	c.letGo(q, token, c.gone(ttl))
+	return nil, q.fail("lock", c.reason(ctx, q, decision))
 }
 
 // letGo releases, on every master, what an attempt that failed may have set there.
 // It does so when the caller's context has ended too, or others would wait for keys
 // that nobody holds. It returns when every master that can be reached has done it.
-func (c *Client) letGo(q *question, token string) {
+func (c *Client) letGo(q *question, token string, gone clock.Instant) {
 	q.countIn()
-	release := c.askRelease(q.name, token, q.votes)
+	release := c.askRelease(q.name, token, gone, q.votes)
 	release.countAll()
 	// A master answers in order: what it said of the SET is here by now.
 	q.countIn()
@@ -100,31 +92,33 @@ func (c *Client) letGo(q *question, token string) {
 	}
 }
 
-// askRelease sends the release of a token to every master. The votes are what they
-// said of the lock: one that was never sent the token owes nothing.
-func (c *Client) askRelease(name, token string, votes []Vote) *question {
-	end := c.clock.Now().Add(c.maxTTL + clock.Grace) // no key and no round lives longer
-	q := c.newQuestion(name, end)
+// gone returns when all keys of a lease have ended by themselves, whatever is on its
+// way: nothing is sent for it from now on but a release.
+func (c *Client) gone(ttl time.Duration) clock.Instant {
+	return c.clock.Now().Add(ttl + c.drift.Of(ttl) + clock.Grace)
+}
+
+// askRelease sends the release of a token to every master, where its key can be until
+// it is gone by itself. The votes are what the masters said of the lock: one that was
+// never sent the token owes nothing.
+func (c *Client) askRelease(name, token string, gone clock.Instant, votes []Vote) *question {
+	q := c.newQuestion(name, clock.Never)
+	r := master.NewRelease(c.prefix+name, token, gone)
 	q.askEach(func(voter int) master.Request {
-		return master.Request{
-			Op:       master.Release,
-			Key:      c.prefix + name,
-			Token:    token,
-			NotAfter: end,
-			Owe:      votes == nil || !votes[voter].unsent,
-		}
+		r.Owe = votes == nil || !votes[voter].unsent
+		return r
 	})
 	return q
 }
 
 // reason returns why an attempt failed. All votes are in.
-func (c *Client) reason(ctx context.Context, q *question) error {
+func (c *Client) reason(ctx context.Context, q *question, decision quorum.Decision) error {
 	switch {
 	case c.closed.Err() != nil:
 		return ErrClosed
-	case q.round.Decision() == quorum.Open || ctx.Err() != nil:
+	case ctx.Err() != nil:
 		return ended(ctx)
-	case q.round.Decision() == quorum.Expired:
+	case decision == quorum.Expired:
 		return fmt.Errorf("%w: the votes took longer than the ttl", ErrExpired)
 	case q.round.RefusedByMajority():
 		return ErrHeld

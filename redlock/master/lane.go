@@ -139,7 +139,7 @@ func (m *Master) take(spare []Request) (batch []Request, ok bool) {
 func intime(batch []Request, now clock.Instant) []Request {
 	kept := batch[:0]
 	for _, r := range batch {
-		if (r.Op == Acquire || r.Op == Extend) && !now.Before(r.NotAfter) {
+		if (r.op == Acquire || r.op == Extend) && !now.Before(r.notAfter) {
 			r.decline(errLate)
 			continue
 		}

@@ -98,7 +98,7 @@ func (m *Master) Send(r Request) {
 	case m.state == down:
 		m.owe(r)
 		r.decline(m.why)
-	case m.state == opening && r.Op == Release && m.takeBack(r.Token):
+	case m.state == opening && r.op == Release && m.takeBack(r.token):
 		r.decline(errTaken)
 	case len(m.queue) >= maxQueue:
 		m.owe(r)
@@ -133,7 +133,7 @@ func (m *Master) nudge() {
 // takeBack removes the lock request of token, of which nothing has been sent yet.
 func (m *Master) takeBack(token string) bool {
 	for i, r := range m.queue {
-		if r.Op == Acquire && r.Token == token {
+		if r.op == Acquire && r.token == token {
 			r.decline(errTaken)
 			m.queue = append(m.queue[:i], m.queue[i+1:]...)
 			return true
@@ -145,14 +145,14 @@ func (m *Master) takeBack(token string) bool {
 // owe remembers a release for when the master is back. There are no more of these
 // than leases were taken before it went away; beyond the bound, keys end by themselves.
 func (m *Master) owe(r Request) {
-	if r.Op != Release || !r.Owe {
+	if r.op != Release || !r.Owe {
 		return
 	}
 	if len(m.debts) >= maxQueue {
 		m.forgive()
 	}
 	if len(m.debts) < maxQueue {
-		m.debts[r.Token] = r
+		m.debts[r.token] = r
 	}
 }
 
@@ -160,7 +160,7 @@ func (m *Master) owe(r Request) {
 func (m *Master) forgive() {
 	now := m.clock.Now()
 	for token, r := range m.debts {
-		if !now.Before(r.NotAfter) {
+		if !now.Before(r.notAfter) {
 			delete(m.debts, token)
 		}
 	}

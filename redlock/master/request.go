@@ -15,6 +15,7 @@ import (
 // Op is what a request asks of a master.
 type Op uint8
 
+// What can be asked.
 const (
 	Acquire Op = iota // SET key token NX PX ttl
 	Extend            // move the key's end, if it holds the token; never to sooner
@@ -22,21 +23,45 @@ const (
 	Inspect           // say whose the key is, and for how long
 )
 
-// Request is one question to one master.
+// Request is one question. The same one can be sent to any number of masters, with
+// another Voter and Owe for each.
 type Request struct {
-	Op    Op
-	Key   string
-	Token string
-	TTL   time.Duration // of the key: what Acquire and Extend ask for
-	// NotAfter: of Acquire and Extend, the instant from which the answer is of no
-	// use to anybody, so that the request is not sent any more. Of Release, the
-	// instant from which the key is gone by itself.
-	NotAfter clock.Instant
-	// Owe: of Release, that the key may be there, so that a master which is away
+	op    Op
+	token string
+	// Of a lock or an extension, the instant from which the answer is of no use to
+	// anybody, so that the request is not sent any more. Of a release, the instant
+	// from which the key is gone by itself.
+	notAfter clock.Instant
+	args     []any // the Redis command; shared, never written
+
+	// Owe: of a release, that the key may be there, so that a master which is away
 	// must get the request when it is back.
 	Owe   bool
 	Voter int          // comes back in the Reply
 	To    chan<- Reply // must have room: a master never waits for who asked
+}
+
+// NewAcquire asks for key to be set to token for ttl, if there is no such key.
+func NewAcquire(key, token string, ttl time.Duration, notAfter clock.Instant) Request {
+	return Request{op: Acquire, token: token, notAfter: notAfter,
+		args: []any{"set", key, token, "nx", "px", milliseconds(ttl)}}
+}
+
+// NewExtend asks for key to live for ttl from now, if it holds token.
+func NewExtend(key, token string, ttl time.Duration, notAfter clock.Instant) Request {
+	return Request{op: Extend, token: token, notAfter: notAfter,
+		args: []any{"evalsha", extendSHA, 1, key, token, milliseconds(ttl)}}
+}
+
+// NewRelease asks for key to be deleted, if it holds token; by gone, it has ended anyway.
+func NewRelease(key, token string, gone clock.Instant) Request {
+	return Request{op: Release, token: token, notAfter: gone,
+		args: []any{"evalsha", releaseSHA, 1, key, token}}
+}
+
+// NewInspect asks whose key is.
+func NewInspect(key string) Request {
+	return Request{op: Inspect, args: []any{"get", key}}
 }
 
 // Reply is a master's answer to one Request. Every Request gets exactly one.
@@ -55,7 +80,7 @@ type Reply struct {
 
 // answer gives r's one reply.
 func (r Request) answer(a Reply) {
-	a.Op, a.Voter = r.Op, r.Voter
+	a.Op, a.Voter = r.op, r.Voter
 	r.To <- a
 }
 
@@ -71,11 +96,18 @@ var (
 	extendLua string
 )
 
+// The names that a master gives the scripts: their SHA-1 sums, which the handshake
+// checks, so that no hash is computed here.
+const (
+	releaseSHA = "686f8d258aaf9542f6d8a5c969eb4ba10c702488"
+	extendSHA  = "7f390a788057fc3131cde98cfa2110533b8b4a84"
+)
+
 // command is one request on its way: the Redis commands that it became.
 type command struct {
 	Request
 	first  *redis.Cmd
-	second *redis.Cmd // Inspect only
+	second *redis.Cmd // of Inspect only: PTTL
 }
 
 // milliseconds rounds up: a key may outlive what its holder counts on, never the reverse.
@@ -89,7 +121,7 @@ func (c *command) decode() Reply {
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return Reply{Err: err}
 	}
-	switch c.Op {
+	switch c.op {
 	case Acquire:
 		return decodeAcquire(value, err)
 	case Inspect:
@@ -145,8 +177,7 @@ var errShape = errors.New("the reply has a shape that Redis would not send: is t
 // unfit reports whether a reply says that this connection must not be used any more:
 // what answers is no master now, has not its memory yet, or has forgotten the scripts.
 func unfit(err error) bool {
-	var reply redis.Error
-	if !errors.As(err, &reply) || errors.Is(err, redis.Nil) {
+	if !isReply(err) || errors.Is(err, redis.Nil) {
 		return false
 	}
 	code, _, _ := strings.Cut(err.Error(), " ")

@@ -52,8 +52,7 @@ type session struct {
 	id     int64  // the connection's number at the master; 0 if it does not tell
 	run    string // run_id of the process at the other end; "" if it hides it
 
-	release, extend string        // the scripts, by the names that the master gave them
-	timeout         time.Duration // for one exchange
+	timeout time.Duration // for one exchange
 }
 
 // open dials and does the handshake. go-redis is given a connection that is there
@@ -112,11 +111,11 @@ func (s *session) handshake(ctx context.Context) error {
 			return fmt.Errorf("handshake: %w", err)
 		}
 	}
-	if release.Val() == "" { // a login that is refused leaves the commands without any reply
+	// A login that is refused leaves the commands without any reply.
+	if release.Val() != releaseSHA || extend.Val() != extendSHA {
 		return fmt.Errorf("handshake: %w", cmp.Or(refused, errShape))
 	}
 	s.id, _ = id.Int64() // without it, the successor can't end this connection
-	s.release, s.extend = release.Val(), extend.Val()
 	s.run = field(server.Val(), "run_id")
 	if mode := field(server.Val(), "redis_mode"); mode == "cluster" {
 		return errors.New("is a node of a Redis Cluster: an independent master is needed")
@@ -163,7 +162,7 @@ func (s *session) exchange(ctx context.Context, batch []Request) (owed []Request
 		case broken != nil && reply.Err != nil && !isReply(reply.Err):
 			reply.Err = broken // says more
 		}
-		if commands[i].Op == Release && reply.Err != nil {
+		if commands[i].op == Release && reply.Err != nil {
 			owed = append(owed, commands[i].Request)
 		}
 		commands[i].answer(reply)
@@ -172,20 +171,10 @@ func (s *session) exchange(ctx context.Context, batch []Request) (owed []Request
 }
 
 func (s *session) send(ctx context.Context, pipe redis.Pipeliner, r Request) command {
-	c := command{Request: r}
-	switch r.Op {
-	case Acquire:
-		c.first = redis.NewCmd(ctx, "set", r.Key, r.Token, "nx", "px", milliseconds(r.TTL))
-	case Extend:
-		c.first = redis.NewCmd(ctx, "evalsha", s.extend, 1, r.Key, r.Token, milliseconds(r.TTL))
-	case Release:
-		c.first = redis.NewCmd(ctx, "evalsha", s.release, 1, r.Key, r.Token)
-	case Inspect:
-		c.first = redis.NewCmd(ctx, "get", r.Key)
-		c.second = redis.NewCmd(ctx, "pttl", r.Key)
-	}
+	c := command{Request: r, first: redis.NewCmd(ctx, r.args...)}
 	_ = pipe.Process(ctx, c.first)
-	if c.second != nil {
+	if r.op == Inspect {
+		c.second = redis.NewCmd(ctx, "pttl", r.args[1])
 		_ = pipe.Process(ctx, c.second)
 	}
 	return c
@@ -194,8 +183,8 @@ func (s *session) send(ctx context.Context, pipe redis.Pipeliner, r Request) com
 // isReply reports whether err is something that the master said, so that the
 // connection itself is sound.
 func isReply(err error) bool {
-	var reply redis.Error
-	return errors.As(err, &reply)
+	_, ok := errors.AsType[redis.Error](err)
+	return ok
 }
 
 // field returns the value of one line of INFO.
@@ -210,8 +199,7 @@ func field(info, name string) string {
 
 // explain says what a time-out means, where package net names only its sockets.
 func (s *session) explain(err error) error {
-	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() {
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return fmt.Errorf("no answer within %v: is it hung, or the network cut?", s.timeout)
 	}
 	return err
