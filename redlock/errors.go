@@ -45,7 +45,7 @@ func (v Vote) String() string {
 		return v.Master + ": granted"
 	case v.Answer == quorum.Unknown && v.Err != nil:
 		// A dial error names the address itself, and once is enough.
-		return v.Master + ": " + strings.Replace(v.Err.Error(), " "+v.Master+":", "", 1)
+		return v.Master + ": " + strings.Replace(v.Err.Error(), " "+v.Master+":", ":", 1)
 	case v.Answer == quorum.Unknown:
 		return v.Master + ": no answer yet"
 	case v.Missing:
