@@ -120,6 +120,7 @@ func start(t testing.TB, docker client.APIClient, host string, s settings) *Mast
 		c, err = run(t, s, host, port)
 		testcontainers.CleanupContainer(t, c)
 		if err != nil {
+			needImage(t, docker, err)
 			continue
 		}
 		m := &Master{
@@ -131,11 +132,16 @@ func start(t testing.TB, docker client.APIClient, host string, s settings) *Mast
 		m.ready()
 		return m
 	}
-	if _, missing := docker.ImageInspect(context.Background(), Image()); missing != nil {
-		redistest.Unavailable(t, fmt.Sprintf("image %s is not here and can't be pulled (%s names another): %v", Image(), ImageEnv, err))
-	}
 	t.Fatalf("run a container of image %s: %v", Image(), err)
 	return nil
+}
+
+// needImage ends the test if there is no image, which is then why no container runs.
+func needImage(t testing.TB, docker client.APIClient, why error) {
+	t.Helper()
+	if _, missing := docker.ImageInspect(context.Background(), Image()); missing != nil {
+		redistest.Unavailable(t, fmt.Sprintf("image %s is not here and can't be pulled (%s names another): %v", Image(), ImageEnv, why))
+	}
 }
 
 func run(t testing.TB, s settings, host, port string) (*testcontainers.DockerContainer, error) {
