@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock-go/quorum"
+	"github.com/quorumlock/redlock-go/redlock/master"
 )
 
 // The reasons for which a call fails. Test for them with errors.Is: what is
@@ -22,9 +23,9 @@ var (
 	// ErrNotHeld: the lease was released, or its keys are another's by now.
 	ErrNotHeld = errors.New("not held")
 	// ErrUnsafe: the masters, as they are, can't make the promise; see the message.
-	ErrUnsafe = errors.New("unsafe configuration")
+	ErrUnsafe = master.ErrUnsafe
 	// ErrClosed: the Client was closed.
-	ErrClosed = errors.New("client is closed")
+	ErrClosed = master.ErrClosed
 )
 
 // Vote is one master's answer to one question.

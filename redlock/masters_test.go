@@ -197,6 +197,26 @@ func TestErrorNamesEachMasterThatDidNotGrant(t *testing.T) {
 	assert.Equal(t, quorum.Granted, e.Votes[4].Answer)
 }
 
+// Where so many masters are unfit that none of the rest could make it a majority,
+// waiting is of no use: Lock says so at once.
+func TestUnfitMasters(t *testing.T) {
+	masters := redistest.Start(t, 3)
+	c := connect(t, redistest.Addrs(masters))
+	for i, m := range masters[1:] {
+		require.NoError(t, m.Client().ConfigSet(t.Context(), "maxmemory", "100mb").Err())
+		require.NoError(t, m.Client().ConfigSet(t.Context(), "maxmemory-policy", "volatile-lru").Err())
+		lease, err := connect(t, redistest.Addrs(masters)).Lock(t.Context(), "name", long)
+		if i == 0 {
+			require.NoError(t, err, "two fit masters of three")
+			require.NoError(t, lease.Release(t.Context()))
+			continue
+		}
+		require.ErrorIs(t, err, redlock.ErrUnsafe)
+	}
+	_, err := c.Lock(t.Context(), "name", long)
+	require.ErrorIs(t, err, redlock.ErrUnsafe)
+}
+
 // A hung master must cost neither goroutines nor memory, however long it hangs, and
 // nothing of what was asked meanwhile may be left on it.
 func TestHungMasterCostsNothing(t *testing.T) {

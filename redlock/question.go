@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"errors"
 
 	"github.com/quorumlock/redlock-go/clock"
 	"github.com/quorumlock/redlock-go/quorum"
@@ -108,7 +109,20 @@ func (q *question) verdict(op string, d quorum.Decision) error {
 		return q.fail(op, ErrExpired)
 	case q.round.RefusedByMajority():
 		return q.fail(op, ErrNotHeld)
+	case q.unsafe():
+		return q.fail(op, ErrUnsafe)
 	default:
 		return q.fail(op, ErrNoQuorum)
 	}
+}
+
+// unsafe reports whether so many masters are unfit to vote that no majority is left.
+func (q *question) unsafe() bool {
+	unfit := 0
+	for _, v := range q.votes {
+		if errors.Is(v.Err, ErrUnsafe) {
+			unfit++
+		}
+	}
+	return len(q.votes)-unfit < quorum.Majority(len(q.votes))
 }

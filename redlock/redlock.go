@@ -19,6 +19,7 @@
 package redlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,30 +38,42 @@ import (
 // the lock behind. An end of ctx gives the attempt up.
 func (c *Client) TryLock(ctx context.Context, name string, ttl time.Duration) (*Lease, error) {
 	if err := c.checkLock(name, ttl); err != nil {
-		return nil, &Error{Op: "lock", Name: name, Err: err}
+		return nil, err
 	}
-	return c.attempt(ctx, name, ttl)
+	lease, err := c.attempt(ctx, name, ttl)
+	if err != nil {
+		return nil, err
+	}
+	return lease, nil
 }
 
 // Lock takes name for ttl, and waits for it until ctx ends. The error is then ctx's,
 // and tells what stood in the way last: errors.Is finds both.
 func (c *Client) Lock(ctx context.Context, name string, ttl time.Duration) (*Lease, error) {
 	if err := c.checkLock(name, ttl); err != nil {
-		return nil, &Error{Op: "lock", Name: name, Err: err}
+		return nil, err
 	}
+	var last *Error // what stood in the way
 	for {
 		lease, err := c.attempt(ctx, name, ttl)
-		if err == nil || !mayPass(err) {
-			return lease, err
+		if err == nil {
+			return lease, nil
 		}
-		if !c.pause(ctx) {
-			return nil, c.gaveUp(ctx, err)
+		if mayPass(err) {
+			last = err
+			if c.pause(ctx) {
+				continue
+			}
 		}
+		if why := c.alive(ctx); why != nil && last != nil {
+			return nil, &Error{Op: "lock", Name: name, Err: fmt.Errorf("%w while waiting: %w", why, last.Err), Votes: last.Votes}
+		}
+		return nil, err
 	}
 }
 
 // attempt is the algorithm: one round of votes on one fresh token.
-func (c *Client) attempt(ctx context.Context, name string, ttl time.Duration) (*Lease, error) {
+func (c *Client) attempt(ctx context.Context, name string, ttl time.Duration) (*Lease, *Error) {
 	if err := c.alive(ctx); err != nil {
 		return nil, &Error{Op: "lock", Name: name, Err: err}
 	}
@@ -122,6 +135,8 @@ func (c *Client) reason(ctx context.Context, q *question, decision quorum.Decisi
 		return fmt.Errorf("%w: the votes took longer than the ttl", ErrExpired)
 	case q.round.RefusedByMajority():
 		return ErrHeld
+	case q.unsafe():
+		return ErrUnsafe
 	default:
 		return ErrNoQuorum
 	}
@@ -153,22 +168,9 @@ func (c *Client) pause(ctx context.Context) bool {
 	}
 }
 
-// gaveUp returns the error of a wait that ended, around what stood in the way.
-func (c *Client) gaveUp(ctx context.Context, last error) error {
-	why := ended(ctx)
-	if c.closed.Err() != nil {
-		why = ErrClosed
-	}
-	var e *Error
-	if !errors.As(last, &e) {
-		return last
-	}
-	return &Error{Op: e.Op, Name: e.Name, Err: fmt.Errorf("%w while waiting: %w", why, e.Err), Votes: e.Votes}
-}
-
 func (c *Client) checkLock(name string, ttl time.Duration) error {
-	if err := c.checkName(name); err != nil {
-		return err
+	if err := cmp.Or(c.checkName(name), c.checkTTL(ttl)); err != nil {
+		return &Error{Op: "lock", Name: name, Err: err}
 	}
-	return c.checkTTL(ttl)
+	return nil
 }

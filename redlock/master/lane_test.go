@@ -3,6 +3,7 @@ package master_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -250,15 +251,22 @@ func TestScriptsThatWereForgotten(t *testing.T) {
 func TestWhoCannotVote(t *testing.T) {
 	t.Run("a replica", func(t *testing.T) {
 		masters := redistest.Start(t, 2)
-		of := masters[0].Client().Options().Addr
-		require.NoError(t, masters[1].Client().Do(t.Context(), "replicaof", "127.0.0.1", of[len("127.0.0.1:"):]).Err())
-		assert.ErrorContains(t, ask(lane(t, masters[1].Addr()), acquire("k", "t")).Err, "is a replica")
+		demote(t, masters[1], masters[0].Addr())
+		err := ask(lane(t, masters[1].Addr()), acquire("k", "t")).Err
+		assert.ErrorIs(t, err, master.ErrUnsafe)
+		assert.ErrorContains(t, err, "is a replica")
+	})
+	t.Run("one that evicts", func(t *testing.T) {
+		greedy := redistest.Start(t, 1, redistest.Args("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"))[0]
+		err := ask(lane(t, greedy.Addr()), acquire("k", "t")).Err
+		assert.ErrorIs(t, err, master.ErrUnsafe)
+		assert.ErrorContains(t, err, "allkeys-lru")
 	})
 	t.Run("a master that became a replica", func(t *testing.T) {
 		redisMaster := redistest.Start(t, 1)[0]
 		m := lane(t, redisMaster.Addr())
 		require.Equal(t, quorum.Granted, ask(m, acquire("k", "t")).Answer)
-		require.NoError(t, redisMaster.Client().Do(t.Context(), "replicaof", "127.0.0.1", "1").Err())
+		demote(t, redisMaster, "127.0.0.1:1")
 		assert.ErrorContains(t, ask(m, acquire("k2", "t")).Err, "READONLY")
 		require.Eventually(t, func() bool { return ask(m, acquire("k2", "t")).Unsent }, redistest.Patience, time.Millisecond)
 	})
@@ -276,6 +284,13 @@ func TestWhoCannotVote(t *testing.T) {
 		assert.ErrorContains(t, err, "WRONGPASS")
 		assert.NotContains(t, err.Error(), secret)
 	})
+}
+
+func demote(t *testing.T, m *redistest.Master, of string) {
+	t.Helper()
+	host, port, err := net.SplitHostPort(of)
+	require.NoError(t, err)
+	require.NoError(t, m.Client().Do(t.Context(), "replicaof", host, port).Err())
 }
 
 func TestClose(t *testing.T) {

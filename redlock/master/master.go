@@ -34,6 +34,9 @@ const (
 	maxBackoff = time.Second
 )
 
+// ErrUnsafe is why a server can't vote: it can't be an independent master with a memory of its own.
+var ErrUnsafe = errors.New("unsafe configuration")
+
 // Why a request was not sent.
 var (
 	ErrClosed = errors.New("client is closed")

@@ -100,13 +100,14 @@ func (s *session) handshake(ctx context.Context) error {
 	id := pipe.Do(ctx, "client", "id")
 	server := pipe.Info(ctx, "server")
 	replication := pipe.Info(ctx, "replication")
+	memory := pipe.Info(ctx, "memory")
 	release := pipe.ScriptLoad(ctx, releaseLua)
 	extend := pipe.ScriptLoad(ctx, extendLua)
 	_, refused := pipe.Exec(ctx)
 	if refused != nil && !isReply(refused) {
 		return refused
 	}
-	for _, err := range []error{server.Err(), replication.Err(), release.Err(), extend.Err()} {
+	for _, err := range []error{server.Err(), replication.Err(), memory.Err(), release.Err(), extend.Err()} {
 		if err != nil {
 			return fmt.Errorf("handshake: %w", err)
 		}
@@ -117,11 +118,20 @@ func (s *session) handshake(ctx context.Context) error {
 	}
 	s.id, _ = id.Int64() // without it, the successor can't end this connection
 	s.run = field(server.Val(), "run_id")
-	if mode := field(server.Val(), "redis_mode"); mode == "cluster" {
-		return errors.New("is a node of a Redis Cluster: an independent master is needed")
+	return fit(server.Val() + replication.Val() + memory.Val())
+}
+
+// fit returns why the server that gave this INFO can't be a voter.
+func fit(info string) error {
+	if field(info, "redis_mode") == "cluster" {
+		return fmt.Errorf("%w: it is a node of a Redis Cluster, where an independent master is needed", ErrUnsafe)
 	}
-	if role := field(replication.Val(), "role"); role != "" && role != "master" {
-		return fmt.Errorf("is a replica (role %s): an independent master is needed", role)
+	if role := field(info, "role"); role != "" && role != "master" {
+		return fmt.Errorf("%w: it is a replica, where an independent master is needed", ErrUnsafe)
+	}
+	policy, limit := field(info, "maxmemory_policy"), field(info, "maxmemory")
+	if limit != "" && limit != "0" && policy != "noeviction" {
+		return fmt.Errorf("%w: it may evict locks (maxmemory-policy %s): set it to noeviction", ErrUnsafe, policy)
 	}
 	return nil
 }
