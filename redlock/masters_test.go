@@ -217,6 +217,19 @@ func TestUnfitMasters(t *testing.T) {
 	require.ErrorIs(t, err, redlock.ErrUnsafe)
 }
 
+// The first attempt of a fresh client has to connect first. That some masters are
+// known to be away before others are connected must not look like no quorum.
+func TestFirstAttemptWaitsForTheMastersThatAreThere(t *testing.T) {
+	masters := redistest.Start(t, 5)
+	take(t, "busy", masters[2:])
+	masters[0].Kill()
+	masters[1].Kill()
+	for range 50 {
+		_, err := connect(t, redistest.Addrs(masters)).TryLock(t.Context(), "busy", long)
+		require.ErrorIs(t, err, redlock.ErrHeld)
+	}
+}
+
 // A hung master must cost neither goroutines nor memory, however long it hangs, and
 // nothing of what was asked meanwhile may be left on it.
 func TestHungMasterCostsNothing(t *testing.T) {

@@ -59,9 +59,17 @@ func (q *question) count(ctx context.Context) quorum.Decision {
 
 // countAll takes the votes that are still missing too, so that an error can say
 // what every master thinks. Each answers within its own time-outs.
-func (q *question) countAll() {
+func (q *question) countAll() { q.countRest(context.Background()) }
+
+// countRest takes the votes that are still missing, until ctx ends.
+func (q *question) countRest(ctx context.Context) {
 	for q.round.Missing() > 0 {
-		q.take(<-q.replies)
+		select {
+		case r := <-q.replies:
+			q.take(r)
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

@@ -87,6 +87,9 @@ func (c *Client) attempt(ctx context.Context, name string, ttl time.Duration) (*
 	if decision == quorum.Won {
 		return c.newLease(ctx, q, token, ttl, deadline), nil
 	}
+	if decision == quorum.Lost {
+		q.countRest(ctx) // so that it is clear whether the lock is held, or the masters are away
+	}
 	c.letGo(q, token, c.gone(ttl))
 	return nil, q.fail("lock", c.reason(ctx, q, decision))
 }

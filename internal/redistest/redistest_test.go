@@ -25,8 +25,8 @@ func TestMastersAreIndependent(t *testing.T) {
 	assert.Len(t, pids, 3)
 	assert.Equal(t, []string{masters[0].Addr(), masters[1].Addr(), masters[2].Addr()}, redistest.Addrs(masters))
 
-	set(t, masters[0], "a")
-	assert.False(t, has(t, masters[1], "a"))
+	set(t, masters[0])
+	assert.False(t, has(t, masters[1]))
 }
 
 func TestKillAndRestart(t *testing.T) {
@@ -41,7 +41,7 @@ func TestKillAndRestart(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			m := redistest.Start(t, 1, tt.options...)[0]
 			addr, run, pid := m.Addr(), m.RunID(), m.Pid()
-			set(t, m, "a")
+			set(t, m)
 
 			m.Kill()
 			require.True(t, m.Refuses(), "it answers after Kill")
@@ -50,7 +50,7 @@ func TestKillAndRestart(t *testing.T) {
 			assert.Equal(t, addr, m.Addr())
 			assert.NotEqual(t, run, m.RunID())
 			assert.NotEqual(t, pid, m.Pid())
-			assert.Equal(t, tt.keeps, has(t, m, "a"))
+			assert.Equal(t, tt.keeps, has(t, m))
 
 			run = m.RunID()
 			m.Restart() // kills it first
@@ -70,7 +70,7 @@ func TestStoppedMasterExecutesWhatWasSentOnceItGoesOn(t *testing.T) {
 	require.Error(t, conn.Set(ctx, "a", "late", 0).Err(), "it answers while stopped")
 
 	m.Cont()
-	require.Eventually(t, func() bool { return has(t, m, "a") }, redistest.Patience, time.Millisecond)
+	require.Eventually(t, func() bool { return has(t, m) }, redistest.Patience, time.Millisecond)
 }
 
 func TestStoppedMasterCanBeKilled(t *testing.T) {
@@ -83,9 +83,9 @@ func TestStoppedMasterCanBeKilled(t *testing.T) {
 func TestFlushAllForgetsWhileTheProcessGoesOn(t *testing.T) {
 	m := redistest.Start(t, 1)[0]
 	run := m.RunID()
-	set(t, m, "a")
+	set(t, m)
 	m.FlushAll()
-	assert.False(t, has(t, m, "a"))
+	assert.False(t, has(t, m))
 	assert.Equal(t, run, m.RunID())
 }
 
@@ -155,14 +155,14 @@ func TestMasterOutlivesTheThreadThatStartedIt(t *testing.T) {
 	}
 }
 
-func set(t *testing.T, m *redistest.Master, key string) {
+func set(t *testing.T, m *redistest.Master) {
 	t.Helper()
-	require.NoError(t, m.Client().Set(t.Context(), key, "1", 0).Err())
+	require.NoError(t, m.Client().Set(t.Context(), "a", "1", 0).Err())
 }
 
-func has(t *testing.T, m *redistest.Master, key string) bool {
+func has(t *testing.T, m *redistest.Master) bool {
 	t.Helper()
-	n, err := m.Client().Exists(t.Context(), key).Result()
+	n, err := m.Client().Exists(t.Context(), "a").Result()
 	assert.NoError(t, err)
 	return n == 1
 }
