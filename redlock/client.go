@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quorumlock/redlock-go/clock"
@@ -22,6 +23,9 @@ type Client struct {
 	drift   clock.Drift
 	clock   clock.Clock
 	trace   Trace
+	lines   lines
+
+	lastTrip atomic.Int64 // how long the votes of the last attempt took
 
 	closing sync.Once
 	closed  context.Context //nolint:containedctx // ends with Close; no call's context
@@ -44,6 +48,8 @@ func New(o Options) (*Client, error) {
 	for _, r := range connections {
 		c.masters = append(c.masters, master.New(r, o.Clock))
 	}
+	c.lines.masters = c.masters
+	c.lines.prefix = c.prefix
 	return c, nil
 }
 
@@ -95,7 +101,7 @@ func (c *Client) Inspect(ctx context.Context, name string) ([]Holding, error) {
 	if err := c.alive(ctx); err != nil {
 		return nil, &Error{Op: op, Name: name, Err: err}
 	}
-	q := c.newQuestion(name, clock.Never)
+	q := c.newQuestion([]string{name}, clock.Never)
 	q.ask(master.NewInspect(c.prefix + name))
 	holdings := make([]Holding, len(c.masters))
 	for i, m := range c.masters {
@@ -136,9 +142,11 @@ func (c *Client) Unlock(ctx context.Context, name, token string) error {
 	if err := c.alive(ctx); err != nil {
 		return &Error{Op: op, Name: name, Err: err}
 	}
-	q := c.askRelease(name, token, c.gone(c.maxTTL), nil)
+	q := c.askRelease([]string{name}, token, c.gone(c.maxTTL), nil)
 	return q.verdict(op, q.count(context.WithoutCancel(ctx)))
 }
+
+func (c *Client) trip() time.Duration { return time.Duration(c.lastTrip.Load()) }
 
 func (c *Client) checkName(name string) error {
 	if name == "" {

@@ -23,7 +23,7 @@ func (c *Client) Do(ctx context.Context, name string, ttl time.Duration, f func(
 	}
 	defer func() { _ = lease.Release(ctx) }()
 
-	working, lost := context.WithCancelCause(context.WithValue(ctx, leaseKey{}, lease))
+	working, lost := context.WithCancelCause(lease.carriedBy(ctx))
 	// An end of ctx asks f to stop. Until it has, the lock must be kept.
 	keeping, done := context.WithCancel(context.WithoutCancel(ctx))
 	var keeper errgroup.Group
@@ -52,61 +52,50 @@ func (l *Lease) KeepAlive(ctx context.Context) error {
 	defer cancel()
 	defer context.AfterFunc(l.Context(), cancel)()
 
-	next, last := l.renewal(), error(nil)
+	h := l.hold
+	next, last := h.renewal(), error(nil)
 	for {
-		_ = clock.Sleep(ctx, l.client.clock, next)
+		_ = clock.Sleep(ctx, h.client.clock, next)
 		if l.Context().Err() != nil || l.Remaining() == 0 {
-			return l.lostBecause(last)
+			return h.lostBecause(last)
 		}
 		if ctx.Err() != nil {
 			return nil
 		}
+		if due := h.renewal(); last == nil && next.Before(due) {
+			next = due // another lease of the same hold has extended it
+			continue
+		}
 		if last = l.Extend(ctx); last == nil {
-			next = l.renewal()
+			next = h.renewal()
 			continue
 		}
 		if errors.Is(last, ErrClosed) {
 			return last
 		}
-		next = l.client.clock.Now().Add(max(l.ttl/20, 5*time.Millisecond))
+		next = h.client.clock.Now().Add(max(h.ttl/20, 5*time.Millisecond))
 	}
 }
 
-// renewal returns when the lease should be extended: at a third of its ttl.
-func (l *Lease) renewal() clock.Instant {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.deadline.Add(-l.ttl * 2 / 3)
+// renewal returns when the hold should be extended: at a third of its ttl.
+func (h *hold) renewal() clock.Instant {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.deadline.Add(-h.ttl * 2 / 3)
 }
 
-// lostBecause returns the reason for which the lease ended, around the extension that
+// lostBecause returns the reason for which the hold ended, around the extension that
 // failed last; nil if it was released.
-func (l *Lease) lostBecause(last error) error {
-	l.mu.Lock()
-	why := l.cause()
-	l.mu.Unlock()
-	if errors.Is(why, context.Canceled) {
+func (h *hold) lostBecause(last error) error {
+	why := h.why()
+	e, ok := errors.AsType[*Error](last)
+	switch {
+	case errors.Is(why, context.Canceled), h.remaining() > 0: // or one of its leases was
 		return nil
+	case !ok:
+		return h.fail("keep alive", why)
+	case !errors.Is(last, why):
+		why = fmt.Errorf("%w, as the last extension failed: %w", why, e.Err)
 	}
-	var e *Error
-	if !errors.As(last, &e) || errors.Is(last, why) {
-		return &Error{Op: "keep alive", Name: l.name, Err: why, Votes: votesOf(e)}
-	}
-	return &Error{Op: "keep alive", Name: l.name, Err: fmt.Errorf("%w, as the last extension failed: %w", why, e.Err), Votes: e.Votes}
-}
-
-func votesOf(e *Error) []Vote {
-	if e == nil {
-		return nil
-	}
-	return e.Votes
-}
-
-type leaseKey struct{}
-
-// FromContext returns the lease that ctx belongs to: that of Do's f, or the one whose
-// Context it comes from.
-func FromContext(ctx context.Context) (*Lease, bool) {
-	l, ok := ctx.Value(leaseKey{}).(*Lease)
-	return l, ok
+	return &Error{Op: "keep alive", Name: e.Name, Err: why, Votes: e.Votes}
 }

@@ -4,72 +4,52 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/quorumlock/redlock-go/clock"
 	"github.com/quorumlock/redlock-go/quorum"
-	"github.com/quorumlock/redlock-go/redlock/master"
 )
 
 // Lease is a lock that is held until a deadline. Nobody else gets the lock before
 // the deadline, or before Release. Its methods are safe for concurrent use.
 type Lease struct {
-	client *Client
-	name   string
-	token  string
-	ttl    time.Duration
+	hold   *hold
 	values context.Context //nolint:containedctx // Context hands its values on; its end means nothing here
 
-	turn chan struct{} // held by the one Extend that is in progress
-
 	mu       sync.Mutex // guards what follows
-	won      *question  // what won it: late votes come here
-	deadline clock.Instant
-	over     error           // why it ended before the deadline: errReleased or ErrNotHeld
+	released bool
 	ctx      context.Context //nolint:containedctx // what Context returns; nil until then
 	cancel   context.CancelCauseFunc
-	alarm    *clock.Alarm
 }
 
-// errReleased: the holder let go. The lease's context ends with context.Canceled as its cause.
-var errReleased = errors.New("released")
-
-func (c *Client) newLease(ctx context.Context, q *question, token string, ttl time.Duration, deadline clock.Instant) *Lease {
-	l := &Lease{
-		client:   c,
-		name:     q.name,
-		token:    token,
-		ttl:      ttl,
-		values:   context.WithoutCancel(ctx),
-		turn:     make(chan struct{}, 1),
-		won:      q,
-		deadline: deadline,
-	}
-	c.trace.held(l)
-	return l
+func newLease(ctx context.Context, h *hold) *Lease {
+	return &Lease{hold: h, values: context.WithoutCancel(ctx)}
 }
 
-// Name returns what is locked.
-func (l *Lease) Name() string { return l.name }
+// Name returns what is locked; of several names, a list with commas.
+func (l *Lease) Name() string { return joined(l.hold.names) }
+
+func joined(names []string) string { return strings.Join(names, ",") }
 
 // Token returns the random value that the keys of this lease hold on the masters.
 // It is no fencing token: it has no order.
-func (l *Lease) Token() string { return l.token }
+func (l *Lease) Token() string { return l.hold.token }
 
 // Remaining returns the validity: how long the lease can still be relied on, without
 // asking anybody. It is 0 once the lease has ended.
 func (l *Lease) Remaining() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.remaining()
-}
-
-func (l *Lease) remaining() time.Duration {
-	if l.over != nil {
+	if l.isReleased() {
 		return 0
 	}
-	return max(0, l.deadline.Sub(l.client.clock.Now()))
+	return l.hold.remaining()
+}
+
+func (l *Lease) isReleased() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.released
 }
 
 // Valid reports whether the lease can be relied on now. Work that must not overlap
@@ -81,59 +61,21 @@ func (l *Lease) Valid() bool { return l.Remaining() > 0 }
 // [ErrExpired] at the deadline, as extensions have moved it by then, [ErrNotHeld] when
 // a majority of the masters say that the lock is not ours, and context.Canceled after
 // Release. It carries the values of the context that the lock was taken with, and the
-// lease itself, for [FromContext].
+// lease itself, for [FromContext] and for locking its name again.
 func (l *Lease) Context() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx == nil {
-		l.ctx, l.cancel = context.WithCancelCause(context.WithValue(l.values, leaseKey{}, l))
-		if l.remaining() == 0 {
-			l.cancel(l.cause())
-		} else {
-			l.alarm = clock.NewAlarm(l.client.clock, l.deadline, l.expire)
+		over := l.hold.done()
+		l.ctx, l.cancel = context.WithCancelCause(l.carriedBy(l.values))
+		context.AfterFunc(over, func() { l.cancel(context.Cause(over)) })
+		if l.released {
+			l.cancel(context.Canceled)
+		} else if over.Err() != nil {
+			l.cancel(context.Cause(over))
 		}
 	}
 	return l.ctx
-}
-
-// expire is what the alarm rings: the deadline has passed.
-func (l *Lease) expire() {
-	l.mu.Lock()
-	if l.over != nil {
-		l.mu.Unlock()
-		return // Release came first
-	}
-	if l.remaining() > 0 { // an extension came first
-		l.alarm = clock.NewAlarm(l.client.clock, l.deadline, l.expire)
-		l.mu.Unlock()
-		return
-	}
-	l.cancel(ErrExpired)
-	l.mu.Unlock()
-	l.client.trace.lost(l, ErrExpired)
-}
-
-// cause returns why the lease has ended.
-func (l *Lease) cause() error {
-	switch {
-	case l.over == nil:
-		return ErrExpired
-	case errors.Is(l.over, errReleased):
-		return context.Canceled
-	default:
-		return l.over
-	}
-}
-
-// finish ends the lease now. The caller holds mu.
-func (l *Lease) finish(why error) {
-	l.over = why
-	if l.ctx != nil {
-		l.cancel(l.cause())
-	}
-	if l.alarm != nil {
-		l.alarm.Stop()
-	}
 }
 
 // Extend moves the deadline to a full ttl from now. It needs the agreement of a
@@ -143,110 +85,111 @@ func (l *Lease) finish(why error) {
 // ctx ends, the old deadline still stands, and another try may succeed.
 func (l *Lease) Extend(ctx context.Context) error {
 	const op = "extend"
+	h := l.hold
 	select {
-	case l.turn <- struct{}{}:
-		defer func() { <-l.turn }()
+	case h.turn <- struct{}{}:
+		defer func() { <-h.turn }()
 	case <-ctx.Done():
-		return &Error{Op: op, Name: l.name, Err: ended(ctx)}
+		return h.fail(op, ended(ctx))
 	}
-	if err := l.client.alive(ctx); err != nil {
-		return &Error{Op: op, Name: l.name, Err: err}
+	if err := h.client.alive(ctx); err != nil {
+		return h.fail(op, err)
 	}
-	start, q, err := l.askToExtend()
+	if l.isReleased() {
+		return h.fail(op, ErrNotHeld)
+	}
+	start, q, err := h.askToExtend()
 	if err != nil {
-		return &Error{Op: op, Name: l.name, Err: err}
+		return h.fail(op, err)
 	}
 	decision := q.count(ctx)
 	if decision == quorum.Open {
 		return q.fail(op, ended(ctx))
 	}
-	err = q.verdict(op, decision)
-	return l.extended(start, err)
-}
-
-// askToExtend sends the extension, unless the lease has ended. Nothing is sent after
-// that: an extension behind a release could put back what was let go.
-func (l *Lease) askToExtend() (start clock.Instant, q *question, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	start = l.client.clock.Now()
-	switch {
-	case l.over != nil:
-		return 0, nil, ErrNotHeld
-	case !start.Before(l.deadline):
-		return 0, nil, ErrExpired
-	}
-	q = l.client.newQuestion(l.name, l.deadline)
-	q.ask(master.NewExtend(l.client.prefix+l.name, l.token, l.ttl+clock.Grace, l.deadline))
-	return start, q, nil
-}
-
-// extended takes the outcome of an extension that was asked for at start.
-func (l *Lease) extended(start clock.Instant, err error) error {
-	l.mu.Lock()
-	switch {
-	case l.over != nil: // meanwhile
-		err = &Error{Op: "extend", Name: l.name, Err: ErrNotHeld}
-		l.mu.Unlock()
-		return err
-	case errors.Is(err, ErrNotHeld):
-		l.finish(ErrNotHeld)
-		l.mu.Unlock()
-		l.client.trace.lost(l, ErrNotHeld)
-		return err
-	case err != nil:
-		l.mu.Unlock()
-		return err
-	}
-	l.deadline = max(l.deadline, l.client.drift.Deadline(start, l.ttl))
-	if l.alarm != nil {
-		l.alarm.Move(l.deadline)
-	}
-	l.mu.Unlock()
-	l.client.trace.extended(l)
-	return nil
+	return h.extended(start, q.verdict(op, decision))
 }
 
 // Release lets go, on every master. It returns nil once a majority has, [ErrExpired]
 // or [ErrNotHeld] if the lock was another's or nobody's by then, and [ErrNoQuorum] if
 // too few masters could be reached; those get the release when they are back. It works
 // with a ctx that has ended, as a deferred release must, and is bounded by each
-// master's own time-outs. Releasing again, or releasing nil, returns nil.
+// master's own time-outs. Releasing again, or releasing nil, returns nil. Of leases of
+// one lock within one another, the last to be released lets go.
 func (l *Lease) Release(ctx context.Context) error {
-	if l == nil {
+	if l == nil || !l.end() {
 		return nil
 	}
-	q, before, err := l.letGo()
+	h := l.hold
+	q, before, err := h.letGo()
 	if q == nil {
 		return err
 	}
-	l.client.trace.released(l)
+	h.client.trace.released(l)
 	err = q.verdict("release", q.count(context.WithoutCancel(ctx)))
+	h.client.lines.told(h.names, q.told)
 	if !errors.Is(err, ErrNotHeld) {
 		return err
 	}
-	if before == nil && !l.client.clock.Now().Before(l.deadline) {
+	if before == nil && h.expired() {
 		before = ErrExpired
 	}
 	return q.fail("release", cmp.Or(before, ErrNotHeld))
 }
 
-// letGo ends the lease and sends its release, once. It returns why the lease had
-// ended before, if that is known. Once it is over no extension is asked for, so that
-// none can follow the release; those asked for before are ahead of it in every queue.
-func (l *Lease) letGo() (q *question, before, err error) {
+// end marks the lease as released, once.
+func (l *Lease) end() bool {
 	l.mu.Lock()
-	if errors.Is(l.over, errReleased) {
-		l.mu.Unlock()
-		return nil, nil, nil
+	defer l.mu.Unlock()
+	if l.released {
+		return false
 	}
-	if l.client.closed.Err() != nil {
-		l.mu.Unlock()
-		return nil, nil, &Error{Op: "release", Name: l.name, Err: ErrClosed}
+	l.released = true
+	if l.ctx != nil {
+		l.cancel(context.Canceled)
 	}
-	before = l.over
-	l.finish(errReleased)
-	l.mu.Unlock()
-	l.won.countIn() // the votes that came after it was won
-	return l.client.askRelease(l.name, l.token, l.client.gone(l.ttl), l.won.votes), before, nil
+	return true
+}
+
+type leaseKey struct{}
+
+// nested is a lease in a context, and the context around it, where the leases are that
+// this one lies within.
+type nested struct {
+	lease  *Lease
+	around context.Context //nolint:containedctx // for its values
+}
+
+// carriedBy returns ctx with the lease in it.
+func (l *Lease) carriedBy(ctx context.Context) context.Context {
+	return context.WithValue(ctx, leaseKey{}, nested{l, ctx})
+}
+
+// FromContext returns the lease that ctx belongs to: that of Do's f, or the one whose
+// Context it comes from; of several, the innermost.
+func FromContext(ctx context.Context) (*Lease, bool) {
+	n, ok := ctx.Value(leaseKey{}).(nested)
+	if !ok {
+		return nil, false
+	}
+	return n.lease, true
+}
+
+// within returns a new lease on what a lease in ctx holds already, if that covers names.
+func (c *Client) within(ctx context.Context, names []string) (*Lease, bool) {
+	for {
+		n, ok := ctx.Value(leaseKey{}).(nested)
+		if !ok {
+			return nil, false
+		}
+		h := n.lease.hold
+		if h.client == c && covers(h.names, names) && !n.lease.isReleased() && h.share() {
+			return newLease(ctx, h), true
+		}
+		ctx = n.around
+	}
+}
+
+// covers reports whether all of the wanted names are among the held.
+func covers(held, wanted []string) bool {
+	return !slices.ContainsFunc(wanted, func(name string) bool { return !slices.Contains(held, name) })
 }

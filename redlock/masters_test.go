@@ -120,11 +120,13 @@ func TestEveryAttemptHasAFreshToken(t *testing.T) {
 	require.NoError(t, spy.ConfigSet(t.Context(), "slowlog-max-len", "10000").Err())
 	take(t, "busy", masters)
 
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer cancel()
-	_, err := c.Lock(ctx, "busy", long)
-	require.ErrorIs(t, err, redlock.ErrHeld)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
+	for range 3 {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		_, err := c.Lock(ctx, "busy", long)
+		cancel()
+		require.ErrorIs(t, err, redlock.ErrHeld)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	}
 
 	log, err := spy.SlowLogGet(t.Context(), -1).Result()
 	require.NoError(t, err)
@@ -135,7 +137,7 @@ func TestEveryAttemptHasAFreshToken(t *testing.T) {
 			seen[entry.Args[2]] = true
 		}
 	}
-	require.Greater(t, len(seen), 2, "attempts that the master saw")
+	require.GreaterOrEqual(t, len(seen), 6, "attempts that the master saw")
 }
 
 func TestReleaseReachesAMasterThatWasAway(t *testing.T) {
@@ -349,8 +351,8 @@ func TestClosedClient(t *testing.T) {
 	require.NoError(t, c.Close(), "idempotent")
 	require.ErrorIs(t, <-waiting, redlock.ErrClosed)
 	require.ErrorIs(t, lease.Extend(t.Context()), redlock.ErrClosed)
+	require.True(t, lease.Valid(), "a holder at work keeps what it has")
 	require.ErrorIs(t, lease.Release(t.Context()), redlock.ErrClosed)
 	_, err = c.TryLock(t.Context(), "name", long)
 	require.ErrorIs(t, err, redlock.ErrClosed)
-	require.True(t, lease.Valid(), "a holder at work keeps what it has")
 }

@@ -13,21 +13,31 @@ import (
 // It is confined to one goroutine; only the channel is shared.
 type question struct {
 	client  *Client
-	name    string
+	names   []string
 	round   quorum.Round
 	replies chan master.Reply // has room for all, so that late ones hold nobody up
 	votes   []Vote
+	told    int // of a release: how many who wait elsewhere were told, on any one master
 }
 
 // newQuestion returns a question that can be won until the deadline.
-func (c *Client) newQuestion(name string, deadline clock.Instant) *question {
+func (c *Client) newQuestion(names []string, deadline clock.Instant) *question {
 	return &question{
 		client:  c,
-		name:    name,
+		names:   names,
 		round:   *quorum.NewRound(len(c.masters), deadline),
 		replies: make(chan master.Reply, len(c.masters)),
 		votes:   make([]Vote, len(c.masters)),
 	}
+}
+
+// keys returns the keys of the names on the masters.
+func (q *question) keys() []string {
+	keys := make([]string, len(q.names))
+	for i, name := range q.names {
+		keys[i] = q.client.prefix + name
+	}
+	return keys
 }
 
 // ask sends r to every master.
@@ -88,8 +98,9 @@ func (q *question) countIn() {
 func (q *question) take(r master.Reply) {
 	q.votes[r.Voter] = Vote{Answer: r.Answer, Left: r.Left, Missing: r.Missing, Err: r.Err, unsent: r.Unsent}
 	q.round.Count(quorum.Ballot{Voter: r.Voter, Master: r.Run, Answer: r.Answer})
+	q.told = max(q.told, r.Told)
 	if r.Op != master.Release && q.client.trace.Vote != nil {
-		q.client.trace.Vote(q.name, q.named()[r.Voter])
+		q.client.trace.Vote(joined(q.names), q.named()[r.Voter])
 	}
 }
 
@@ -103,7 +114,7 @@ func (q *question) named() []Vote {
 
 // fail returns err with the votes that led to it.
 func (q *question) fail(op string, err error) *Error {
-	return &Error{Op: op, Name: q.name, Err: err, Votes: q.named()}
+	return &Error{Op: op, Name: joined(q.names), Err: err, Votes: q.named()}
 }
 
 // verdict says what a round on a lease that was there before came to.

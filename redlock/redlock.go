@@ -23,7 +23,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -35,12 +35,17 @@ import (
 
 // TryLock tries once to take name for ttl. It fails with [ErrHeld] when others have
 // it, and with [ErrNoQuorum] when too few masters answer; in no case does it leave
-// the lock behind. An end of ctx gives the attempt up.
+// the lock behind. An end of ctx gives the attempt up. If ctx carries a lease of name,
+// the new lease is one within that: both last as long as it does.
 func (c *Client) TryLock(ctx context.Context, name string, ttl time.Duration) (*Lease, error) {
-	if err := c.checkLock(name, ttl); err != nil {
+	names := []string{name}
+	if err := c.checkLock(names, ttl); err != nil {
 		return nil, err
 	}
-	lease, err := c.attempt(ctx, name, ttl)
+	if inner, ok := c.within(ctx, names); ok {
+		return inner, nil
+	}
+	lease, err := c.attempt(ctx, names, ttl)
 	if err != nil {
 		return nil, err
 	}
@@ -48,44 +53,40 @@ func (c *Client) TryLock(ctx context.Context, name string, ttl time.Duration) (*
 }
 
 // Lock takes name for ttl, and waits for it until ctx ends. The error is then ctx's,
-// and tells what stood in the way last: errors.Is finds both.
+// and tells what stood in the way last: errors.Is finds both. Who waits in one process
+// is served in order. If ctx carries a lease of name, the new lease is one within that.
 func (c *Client) Lock(ctx context.Context, name string, ttl time.Duration) (*Lease, error) {
-	if err := c.checkLock(name, ttl); err != nil {
+	return c.LockAll(ctx, ttl, name)
+}
+
+// LockAll takes all of the names or none, as one lease, and waits for them as Lock does.
+// Callers that name them in another order, or only some of them, can't deadlock.
+func (c *Client) LockAll(ctx context.Context, ttl time.Duration, names ...string) (*Lease, error) {
+	names = slices.Compact(slices.Sorted(slices.Values(names)))
+	if err := c.checkLock(names, ttl); err != nil {
 		return nil, err
 	}
-	var last *Error // what stood in the way
-	for {
-		lease, err := c.attempt(ctx, name, ttl)
-		if err == nil {
-			return lease, nil
-		}
-		if mayPass(err) {
-			last = err
-			if c.pause(ctx) {
-				continue
-			}
-		}
-		if why := c.alive(ctx); why != nil && last != nil {
-			return nil, &Error{Op: "lock", Name: name, Err: fmt.Errorf("%w while waiting: %w", why, last.Err), Votes: last.Votes}
-		}
-		return nil, err
+	if inner, ok := c.within(ctx, names); ok {
+		return inner, nil
 	}
+	return c.wait(ctx, names, ttl)
 }
 
 // attempt is the algorithm: one round of votes on one fresh token.
-func (c *Client) attempt(ctx context.Context, name string, ttl time.Duration) (*Lease, *Error) {
+func (c *Client) attempt(ctx context.Context, names []string, ttl time.Duration) (*Lease, *Error) {
 	if err := c.alive(ctx); err != nil {
-		return nil, &Error{Op: "lock", Name: name, Err: err}
+		return nil, &Error{Op: "lock", Name: joined(names), Err: err}
 	}
-	c.trace.attempt(name)
+	c.trace.attempt(joined(names))
 	token := uuid.NewString()
 	start := c.clock.Now()
 	deadline := c.drift.Deadline(start, ttl)
-	q := c.newQuestion(name, deadline)
-	q.ask(master.NewAcquire(c.prefix+name, token, ttl+clock.Grace, deadline))
+	q := c.newQuestion(names, deadline)
+	q.ask(master.NewAcquire(q.keys(), token, ttl+clock.Grace, deadline))
 	decision := q.count(ctx)
+	c.lastTrip.Store(int64(c.clock.Now().Sub(start)))
 	if decision == quorum.Won {
-		return c.newLease(ctx, q, token, ttl, deadline), nil
+		return c.held(ctx, q, token, ttl, deadline), nil
 	}
 	if decision == quorum.Lost {
 		q.countRest(ctx) // so that it is clear whether the lock is held, or the masters are away
@@ -94,12 +95,31 @@ func (c *Client) attempt(ctx context.Context, name string, ttl time.Duration) (*
 	return nil, q.fail("lock", c.reason(ctx, q, decision))
 }
 
+// held returns the lease of an attempt that succeeded.
+func (c *Client) held(ctx context.Context, q *question, token string, ttl time.Duration, deadline clock.Instant) *Lease {
+	h := &hold{
+		client:   c,
+		names:    q.names,
+		token:    token,
+		ttl:      ttl,
+		won:      q,
+		turn:     make(chan struct{}, 1),
+		freed:    make(chan struct{}),
+		leases:   1,
+		deadline: deadline,
+	}
+	h.first = newLease(ctx, h)
+	c.lines.held(h)
+	c.trace.held(h.first)
+	return h.first
+}
+
 // letGo releases, on every master, what an attempt that failed may have set there.
 // It does so when the caller's context has ended too, or others would wait for keys
 // that nobody holds. It returns when every master that can be reached has done it.
 func (c *Client) letGo(q *question, token string, gone clock.Instant) {
 	q.countIn()
-	release := c.askRelease(q.name, token, gone, q.votes)
+	release := c.askRelease(q.names, token, gone, q.votes)
 	release.countAll()
 	// A master answers in order: what it said of the SET is here by now.
 	q.countIn()
@@ -117,9 +137,9 @@ func (c *Client) gone(ttl time.Duration) clock.Instant {
 // askRelease sends the release of a token to every master, where its key can be until
 // it is gone by itself. The votes are what the masters said of the lock: one that was
 // never sent the token owes nothing.
-func (c *Client) askRelease(name, token string, gone clock.Instant, votes []Vote) *question {
-	q := c.newQuestion(name, clock.Never)
-	r := master.NewRelease(c.prefix+name, token, gone)
+func (c *Client) askRelease(names []string, token string, gone clock.Instant, votes []Vote) *question {
+	q := c.newQuestion(names, clock.Never)
+	r := master.NewRelease(q.keys(), token, gone)
 	q.askEach(func(voter int) master.Request {
 		r.Owe = votes == nil || !votes[voter].unsent
 		return r
@@ -150,30 +170,16 @@ func mayPass(err error) bool {
 	return errors.Is(err, ErrHeld) || errors.Is(err, ErrNoQuorum) || errors.Is(err, ErrExpired)
 }
 
-// Between attempts, a waiter sleeps for a random time, so that those who split the
-// votes do not meet again.
-const (
-	minPause = 10 * time.Millisecond
-	maxPause = 100 * time.Millisecond
-)
-
-// pause sleeps between two attempts. It reports false when the wait is over before that.
-func (c *Client) pause(ctx context.Context) bool {
-	t := time.NewTimer(minPause + rand.N(maxPause-minPause))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-c.closed.Done():
-		return false
-	case <-ctx.Done():
-		return false
+func (c *Client) checkLock(names []string, ttl time.Duration) error {
+	err := c.checkTTL(ttl)
+	if len(names) == 0 {
+		err = errors.New("no name was given")
 	}
-}
-
-func (c *Client) checkLock(name string, ttl time.Duration) error {
-	if err := cmp.Or(c.checkName(name), c.checkTTL(ttl)); err != nil {
-		return &Error{Op: "lock", Name: name, Err: err}
+	for _, name := range names {
+		err = cmp.Or(err, c.checkName(name))
+	}
+	if err != nil {
+		return &Error{Op: "lock", Name: joined(names), Err: err}
 	}
 	return nil
 }

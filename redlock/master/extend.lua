@@ -1,16 +1,17 @@
--- Moves the key's end to ARGV[2] milliseconds from now if it still holds the token.
+-- Moves the keys' end to ARGV[2] milliseconds from now if all hold the token.
 -- It never shortens: an extension that comes late must not cut a newer one, which
 -- the holder already trusts.
--- KEYS[1] the lock's key, ARGV[1] the token, ARGV[2] milliseconds
--- Returns 0 if the key was ours, else as release.lua does.
-local left = redis.call('PTTL', KEYS[1])
-if redis.call('GET', KEYS[1]) == ARGV[1] then
-  if left < tonumber(ARGV[2]) then
-    redis.call('PEXPIRE', KEYS[1], ARGV[2])
+-- KEYS the locks' keys, ARGV[1] the token, ARGV[2] milliseconds
+-- Returns 0 if the keys were ours, else as release.lua does, of the first that was not.
+for _, key in ipairs(KEYS) do
+  if redis.call('GET', key) ~= ARGV[1] then
+    local left = redis.call('PTTL', key)
+    return left == 0 and 1 or left
   end
-  return 0
 end
-if left == 0 then
-  return 1
+for _, key in ipairs(KEYS) do
+  if redis.call('PTTL', key) < tonumber(ARGV[2]) then
+    redis.call('PEXPIRE', key, ARGV[2])
+  end
 end
-return left
+return 0

@@ -50,10 +50,12 @@ func send(m *master.Master, requests ...master.Request) <-chan master.Reply {
 // ask sends one request and waits for its reply.
 func ask(m *master.Master, r master.Request) master.Reply { return <-send(m, r) }
 
-func acquire(key, token string) master.Request { return master.NewAcquire(key, token, ttl, later()) }
+func acquire(key, token string) master.Request {
+	return master.NewAcquire([]string{key}, token, ttl, later())
+}
 
 func release(key, token string) master.Request {
-	r := master.NewRelease(key, token, later())
+	r := master.NewRelease([]string{key}, token, later())
 	r.Owe = true
 	return r
 }
@@ -77,12 +79,12 @@ func TestLane(t *testing.T) {
 	assert.Equal(t, redisMaster.RunID(), got.Run, "votes say whose they are")
 	assert.Equal(t, quorum.Refused, ask(m, acquire("k", "other's")).Answer)
 
-	got = ask(m, master.NewExtend("k", "other's", ttl, later()))
+	got = ask(m, master.NewExtend([]string{"k"}, "other's", ttl, later()))
 	assert.Equal(t, quorum.Refused, got.Answer)
 	assert.Positive(t, got.Left)
-	assert.Equal(t, quorum.Granted, ask(m, master.NewExtend("k", "mine", 2*ttl, later())).Answer)
+	assert.Equal(t, quorum.Granted, ask(m, master.NewExtend([]string{"k"}, "mine", 2*ttl, later())).Answer)
 	assert.Greater(t, redisMaster.Client().PTTL(t.Context(), "k").Val(), ttl)
-	assert.Equal(t, quorum.Granted, ask(m, master.NewExtend("k", "mine", ttl, later())).Answer)
+	assert.Equal(t, quorum.Granted, ask(m, master.NewExtend([]string{"k"}, "mine", ttl, later())).Answer)
 	assert.Greater(t, redisMaster.Client().PTTL(t.Context(), "k").Val(), ttl, "an extension never shortens")
 
 	got = ask(m, master.NewInspect("k"))
@@ -93,7 +95,7 @@ func TestLane(t *testing.T) {
 	assert.Equal(t, "mine", holder(t, redisMaster, "k"), "a release frees only its own")
 	assert.Equal(t, quorum.Granted, ask(m, release("k", "mine")).Answer)
 	assert.True(t, ask(m, release("k", "mine")).Missing)
-	assert.True(t, ask(m, master.NewExtend("k", "mine", ttl, later())).Missing)
+	assert.True(t, ask(m, master.NewExtend([]string{"k"}, "mine", ttl, later())).Missing)
 	assert.Empty(t, holder(t, redisMaster, "k"), "an extension puts nothing back")
 	assert.Empty(t, ask(m, master.NewInspect("k")).Token)
 }
@@ -219,7 +221,7 @@ func TestMasterThatIsAwayAnswersAtOnce(t *testing.T) {
 func TestTooLateIsNotSent(t *testing.T) {
 	redisMaster := redistest.Start(t, 1)[0]
 	m := lane(t, redisMaster.Addr())
-	r := ask(m, master.NewAcquire("k", "t", ttl, clock.System.Now()))
+	r := ask(m, master.NewAcquire([]string{"k"}, "t", ttl, clock.System.Now()))
 	assert.True(t, r.Unsent)
 	assert.Equal(t, quorum.Unknown, r.Answer)
 	assert.Empty(t, holder(t, redisMaster, "k"))
@@ -235,7 +237,7 @@ func TestIdleConnectionThatWasClosed(t *testing.T) {
 	require.Equal(t, quorum.Granted, ask(m, acquire("k", "t")).Answer)
 	require.NoError(t, redisMaster.Client().Do(t.Context(), "client", "kill", "type", "normal", "skipme", "yes").Err())
 	idle.by.Store(int64(2 * time.Second))
-	assert.Equal(t, quorum.Granted, ask(m, master.NewAcquire("k2", "t", ttl, clock.Never)).Answer)
+	assert.Equal(t, quorum.Granted, ask(m, master.NewAcquire([]string{"k2"}, "t", ttl, clock.Never)).Answer)
 }
 
 func TestScriptsThatWereForgotten(t *testing.T) {

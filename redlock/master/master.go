@@ -60,6 +60,7 @@ const (
 type Master struct {
 	redis *redis.Options
 	clock clock.Clock
+	ear   ear
 	wake  chan struct{} // there is something in the queue, or the lane is to close
 	done  chan struct{} // the lane has ended
 
@@ -73,9 +74,11 @@ type Master struct {
 
 // New returns the master that o leads to. It is reached when it is first asked.
 func New(o *redis.Options, c clock.Clock) *Master {
+	o = settings(o)
 	return &Master{
-		redis: settings(o),
+		redis: o,
 		clock: c,
+		ear:   ear{redis: o, listeners: map[string]func(){}},
 		wake:  make(chan struct{}, 1),
 		done:  make(chan struct{}),
 		debts: map[string]Request{},
@@ -113,8 +116,9 @@ func (m *Master) Send(r Request) {
 }
 
 // Close sends what is queued, if the master is there, and returns when the lane has
-// ended. Requests that come later are declined.
+// ended, and nobody listens any more. Requests that come later are declined.
 func (m *Master) Close() {
+	m.ear.close()
 	m.mu.Lock()
 	stop := m.stop
 	m.state = closed

@@ -1,15 +1,27 @@
--- Deletes the key if it still holds the token: a release that comes late must not
--- free somebody else's lock.
--- KEYS[1] the lock's key, ARGV[1] the token
--- Returns 0 if the key was ours and is gone now, -2 if there is no such key,
--- -1 if it is another's and never ends, else the milliseconds that the other's
--- key has left.
-if redis.call('GET', KEYS[1]) == ARGV[1] then
-  redis.call('DEL', KEYS[1])
-  return 0
+-- Deletes each key that still holds the token, and tells those who wait for it: a
+-- release that comes late must not free somebody else's lock.
+-- KEYS the locks' keys, ARGV[1] the token
+-- Returns -3 - w if all keys were ours and are gone now, where w is how many were
+-- told. Else -2 if those that were not ours do not exist, -1 if one is another's
+-- and never ends, or the milliseconds for which the others' keys live.
+local longest, ours, told = -2, 0, 0
+for _, key in ipairs(KEYS) do
+  if redis.call('GET', key) == ARGV[1] then
+    redis.call('DEL', key)
+    ours = ours + 1
+    -- Who may not publish has released all the same.
+    local n = redis.pcall('PUBLISH', 'redlock:free:' .. key, '')
+    if type(n) == 'number' and n > told then
+      told = n
+    end
+  else
+    local left = redis.call('PTTL', key)
+    if left == -1 or (left > longest and longest ~= -1) then
+      longest = left
+    end
+  end
 end
-local left = redis.call('PTTL', KEYS[1])
-if left == 0 then
-  return 1
+if ours == #KEYS then
+  return -3 - told
 end
-return left
+return longest == 0 and 1 or longest

@@ -17,9 +17,9 @@ type Op uint8
 
 // What can be asked.
 const (
-	Acquire Op = iota // SET key token NX PX ttl
-	Extend            // move the key's end, if it holds the token; never to sooner
-	Release           // delete the key, if it holds the token
+	Acquire Op = iota // SET key token NX PX ttl, for one key; the same for several
+	Extend            // move the keys' end, if they hold the token; never to sooner
+	Release           // delete the keys that hold the token, and tell who waits
 	Inspect           // say whose the key is, and for how long
 )
 
@@ -41,22 +41,36 @@ type Request struct {
 	To    chan<- Reply // must have room: a master never waits for who asked
 }
 
-// NewAcquire asks for key to be set to token for ttl, if there is no such key.
-func NewAcquire(key, token string, ttl time.Duration, notAfter clock.Instant) Request {
-	return Request{op: Acquire, token: token, notAfter: notAfter,
-		args: []any{"set", key, token, "nx", "px", milliseconds(ttl)}}
+// NewAcquire asks for keys to be set to token for ttl, if none of them exists.
+func NewAcquire(keys []string, token string, ttl time.Duration, notAfter clock.Instant) Request {
+	r := Request{op: Acquire, token: token, notAfter: notAfter}
+	if len(keys) == 1 {
+		r.args = []any{"set", keys[0], token, "nx", "px", milliseconds(ttl)}
+	} else {
+		r.args = script(acquireSHA, keys, token, milliseconds(ttl))
+	}
+	return r
 }
 
-// NewExtend asks for key to live for ttl from now, if it holds token.
-func NewExtend(key, token string, ttl time.Duration, notAfter clock.Instant) Request {
+// NewExtend asks for keys to live for ttl from now, if all hold token.
+func NewExtend(keys []string, token string, ttl time.Duration, notAfter clock.Instant) Request {
 	return Request{op: Extend, token: token, notAfter: notAfter,
-		args: []any{"evalsha", extendSHA, 1, key, token, milliseconds(ttl)}}
+		args: script(extendSHA, keys, token, milliseconds(ttl))}
 }
 
-// NewRelease asks for key to be deleted, if it holds token; by gone, it has ended anyway.
-func NewRelease(key, token string, gone clock.Instant) Request {
-	return Request{op: Release, token: token, notAfter: gone,
-		args: []any{"evalsha", releaseSHA, 1, key, token}}
+// NewRelease asks for those keys to be deleted that hold token; by gone, they have
+// ended anyway.
+func NewRelease(keys []string, token string, gone clock.Instant) Request {
+	return Request{op: Release, token: token, notAfter: gone, args: script(releaseSHA, keys, token)}
+}
+
+func script(sha string, keys []string, argv ...any) []any {
+	args := make([]any, 0, 3+len(keys)+len(argv))
+	args = append(args, "evalsha", sha, len(keys))
+	for _, k := range keys {
+		args = append(args, k)
+	}
+	return append(args, argv...)
 }
 
 // NewInspect asks whose key is.
@@ -72,6 +86,7 @@ type Reply struct {
 	Answer quorum.Answer
 	Token  string        // Inspect: whose the key is; "" for nobody's
 	Left   time.Duration // how much longer the key lives, where it is another's; negative: for ever
+	Told   int           // of a release: how many connections that wait for the key were told
 	// Missing: of a refused Extend or Release, that there is no key at all.
 	Missing bool
 	Err     error // why the answer is unknown
@@ -90,18 +105,24 @@ func (r Request) decline(err error) {
 }
 
 var (
-	//go:embed release.lua
-	releaseLua string
+	//go:embed acquire.lua
+	acquireLua string
 	//go:embed extend.lua
 	extendLua string
+	//go:embed release.lua
+	releaseLua string
 )
 
 // The names that a master gives the scripts: their SHA-1 sums, which the handshake
 // checks, so that no hash is computed here.
 const (
-	releaseSHA = "686f8d258aaf9542f6d8a5c969eb4ba10c702488"
-	extendSHA  = "7f390a788057fc3131cde98cfa2110533b8b4a84"
+	acquireSHA = "292d714c1273574dc3f2f3a9808e17e9abf15037"
+	extendSHA  = "5f04ffd8824122f717973f91106db97fd1439ff5"
+	releaseSHA = "d8fb8b4842df0c0c47a51c4d3417af213d833b2a"
 )
+
+// scripts maps these names to the scripts.
+var scripts = map[string]string{acquireSHA: acquireLua, extendSHA: extendLua, releaseSHA: releaseLua}
 
 // command is one request on its way: the Redis commands that it became.
 type command struct {
@@ -123,7 +144,10 @@ func (c *command) decode() Reply {
 	}
 	switch c.op {
 	case Acquire:
-		return decodeAcquire(value, err)
+		if c.args[0] == "set" {
+			return decodeAcquire(value, err)
+		}
+		return decodeScript(value)
 	case Inspect:
 		return c.decodeInspect(value)
 	default:
@@ -142,16 +166,18 @@ func decodeAcquire(value any, err error) Reply {
 	}
 }
 
-// decodeScript reads the integer that release.lua and extend.lua return.
+// decodeScript reads the integer that the scripts return.
 func decodeScript(value any) Reply {
 	left, ok := value.(int64)
 	switch {
-	case !ok || left < -2:
+	case !ok:
 		return Reply{Err: errShape}
 	case left == 0:
 		return Reply{Answer: quorum.Granted}
 	case left == -2:
 		return Reply{Answer: quorum.Refused, Missing: true}
+	case left <= -3:
+		return Reply{Answer: quorum.Granted, Told: int(-3 - left)}
 	default:
 		return Reply{Answer: quorum.Refused, Left: time.Duration(left) * time.Millisecond}
 	}

@@ -101,20 +101,22 @@ func (s *session) handshake(ctx context.Context) error {
 	server := pipe.Info(ctx, "server")
 	replication := pipe.Info(ctx, "replication")
 	memory := pipe.Info(ctx, "memory")
-	release := pipe.ScriptLoad(ctx, releaseLua)
-	extend := pipe.ScriptLoad(ctx, extendLua)
+	loaded := map[string]*redis.StringCmd{}
+	for sha, text := range scripts {
+		loaded[sha] = pipe.ScriptLoad(ctx, text)
+	}
 	_, refused := pipe.Exec(ctx)
 	if refused != nil && !isReply(refused) {
 		return refused
 	}
-	for _, err := range []error{server.Err(), replication.Err(), memory.Err(), release.Err(), extend.Err()} {
-		if err != nil {
-			return fmt.Errorf("handshake: %w", err)
-		}
+	if err := cmp.Or(server.Err(), replication.Err(), memory.Err()); err != nil {
+		return fmt.Errorf("handshake: %w", err)
 	}
-	// A login that is refused leaves the commands without any reply.
-	if release.Val() != releaseSHA || extend.Val() != extendSHA {
-		return fmt.Errorf("handshake: %w", cmp.Or(refused, errShape))
+	for sha, cmd := range loaded {
+		// A login that is refused leaves the commands without any reply.
+		if cmd.Val() != sha {
+			return fmt.Errorf("handshake: %w", cmp.Or(cmd.Err(), refused, errShape))
+		}
 	}
 	s.id, _ = id.Int64() // without it, the successor can't end this connection
 	s.run = field(server.Val(), "run_id")

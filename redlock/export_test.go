@@ -1,0 +1,11 @@
+package redlock
+
+// Waiting returns how many calls stand in name's line.
+func Waiting(c *Client, name string) int {
+	c.lines.mu.Lock()
+	defer c.lines.mu.Unlock()
+	if l := c.lines.byName[name]; l != nil {
+		return len(l.waiting)
+	}
+	return 0
+}
