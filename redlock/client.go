@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,7 @@ type Client struct {
 	trace   Trace
 	lines   lines
 
-	lastTrip atomic.Int64 // how long the votes of the last attempt took
+	lastTrip atomic.Int64 // how long the votes took that won last, in nanoseconds
 
 	closing sync.Once
 	closed  context.Context //nolint:containedctx // ends with Close; no call's context
@@ -146,7 +147,11 @@ func (c *Client) Unlock(ctx context.Context, name, token string) error {
 	return q.verdict(op, q.count(context.WithoutCancel(ctx)))
 }
 
-func (c *Client) trip() time.Duration { return time.Duration(c.lastTrip.Load()) }
+// trip returns about how long an attempt takes. Who waits spreads out by it.
+func (c *Client) trip() time.Duration {
+	const usual, most = time.Millisecond, 100 * time.Millisecond
+	return min(cmp.Or(time.Duration(c.lastTrip.Load()), usual), most)
+}
 
 func (c *Client) checkName(name string) error {
 	if name == "" {

@@ -9,3 +9,10 @@ func Waiting(c *Client, name string) int {
 	}
 	return 0
 }
+
+// Lines returns how many names somebody waits for or holds.
+func Lines(c *Client) int {
+	c.lines.mu.Lock()
+	defer c.lines.mu.Unlock()
+	return len(c.lines.byName)
+}

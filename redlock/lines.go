@@ -15,7 +15,11 @@ type lines struct {
 
 	mu     sync.Mutex // guards what follows
 	byName map[string]*line
+	tidyAt int // lines there may be before those are looked for that nobody needs
 }
+
+// minTidy is a number of lines that is not worth tidying.
+const minTidy = 1 << 10
 
 // line is who waits for one name, first come first served.
 type line struct {
@@ -88,6 +92,15 @@ func (ls *lines) held(h *hold) {
 	defer ls.mu.Unlock()
 	for _, name := range h.names {
 		ls.line(name).holder = h
+	}
+	if len(ls.byName) > max(ls.tidyAt, minTidy) {
+		for name, l := range ls.byName {
+			if l.holder != nil && l.holder.remaining() == 0 { // it was never released
+				l.holder = nil
+			}
+			ls.tidy(name, l)
+		}
+		ls.tidyAt = 2 * len(ls.byName)
 	}
 }
 

@@ -17,7 +17,8 @@ type question struct {
 	round   quorum.Round
 	replies chan master.Reply // has room for all, so that late ones hold nobody up
 	votes   []Vote
-	told    int // of a release: how many who wait elsewhere were told, on any one master
+	ripe    clock.Instant // when the votes were enough to decide
+	told    int           // of a release: how many who wait elsewhere were told, on any one master
 }
 
 // newQuestion returns a question that can be won until the deadline.
@@ -64,7 +65,8 @@ func (q *question) count(ctx context.Context) quorum.Decision {
 			return quorum.Open
 		}
 	}
-	return q.round.Decide(q.client.clock.Now())
+	q.ripe = q.client.clock.Now()
+	return q.round.Decide(q.ripe)
 }
 
 // countAll takes the votes that are still missing too, so that an error can say

@@ -84,8 +84,8 @@ func (c *Client) attempt(ctx context.Context, names []string, ttl time.Duration)
 	q := c.newQuestion(names, deadline)
 	q.ask(master.NewAcquire(q.keys(), token, ttl+clock.Grace, deadline))
 	decision := q.count(ctx)
-	c.lastTrip.Store(int64(c.clock.Now().Sub(start)))
 	if decision == quorum.Won {
+		c.lastTrip.Store(int64(q.ripe.Sub(start)))
 		return c.held(ctx, q, token, ttl, deadline), nil
 	}
 	if decision == quorum.Lost {

@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -15,6 +16,7 @@ type waiter struct {
 	client    *Client
 	names     []string
 	contender *quorum.Contender
+	refused   bool          // it has tried
 	ears      []*ear        // of the names, once it was refused
 	nudge     chan struct{} // there is news
 	heard     []uint64      // by master: how much news there was before the last attempt
@@ -78,6 +80,9 @@ func (w *waiter) untilDue(ctx context.Context) error {
 		// Others learn of the release later than this process, by half a round trip.
 		return w.sleep(ctx, w.client.trip()/2+w.jitter())
 	}
+	if !w.refused {
+		return nil // nobody is known to be in the way
+	}
 	if err := w.untilFree(ctx); err != nil {
 		return err
 	}
@@ -125,7 +130,7 @@ func (h *hold) untilFreed(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if h.why() == context.Canceled { //nolint:errorlint // as hold.cause returns it
+	if errors.Is(h.why(), context.Canceled) {
 		<-h.freed // it is being released right now
 		return nil
 	}
@@ -134,7 +139,7 @@ func (h *hold) untilFreed(ctx context.Context) error {
 }
 
 // untilFree sleeps until the keys on a majority of the masters are gone, by news or by
-// time. Before the first attempt, that is now.
+// time.
 func (w *waiter) untilFree(ctx context.Context) error {
 	for {
 		now := w.client.clock.Now()
@@ -185,6 +190,7 @@ func (w *waiter) failed(votes []Vote) {
 		standings[i] = quorum.Standing{Answer: v.Answer, Left: v.Left}
 	}
 	w.contender.Failed(standings, now)
+	w.refused = true
 	if len(w.ears) < len(w.names) {
 		w.ears = w.client.lines.listen(w.names, w.nudge)
 		w.heard = w.count() // that listening has begun is news, and comes later

@@ -174,6 +174,17 @@ func commands(t *testing.T, m *redistest.Master) (calls int) {
 	return calls
 }
 
+// Leases that are never released, only left to end, leave nothing behind.
+func TestLeasesThatAreLeftToEnd(t *testing.T) {
+	c := connect(t, redistest.Addrs(redistest.Start(t, 1)))
+	const n = 5000
+	for i := range n {
+		_, err := c.TryLock(t.Context(), fmt.Sprint(i), redlock.MinTTL)
+		require.NoError(t, err)
+	}
+	require.Less(t, redlock.Lines(c), n)
+}
+
 func TestWaitersThatGiveUp(t *testing.T) {
 	masters := redistest.Start(t, 3)
 	a, b := connect(t, redistest.Addrs(masters)), connect(t, redistest.Addrs(masters))
