@@ -8,15 +8,23 @@ import (
 )
 
 // delayed is a proxy that passes everything on a fixed time later. It delays, and does
-// not throttle: what comes meanwhile is under way too.
+// not throttle: what comes meanwhile is under way too. As the delay is the same for all,
+// one queue for all connections is in order.
 type delayed struct {
 	listener net.Listener
 	target   string
 	by       time.Duration
+	way      chan parcel
 
 	mu    sync.Mutex // guards what follows
 	conns []net.Conn
-	ended bool
+}
+
+// parcel is what is under way. Without data it is the end of a connection.
+type parcel struct {
+	due  time.Time
+	to   io.WriteCloser
+	data []byte
 }
 
 func delay(target string, by time.Duration) (*delayed, error) {
@@ -24,9 +32,22 @@ func delay(target string, by time.Duration) (*delayed, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &delayed{listener: l, target: target, by: by}
+	d := &delayed{listener: l, target: target, by: by, way: make(chan parcel, 1<<14)}
 	go d.accept()
+	go d.deliver()
 	return d, nil
+}
+
+// deliver goes on until the program ends: there is one for each master.
+func (d *delayed) deliver() {
+	for p := range d.way {
+		sleepUntil(p.due)
+		if p.data == nil {
+			_ = p.to.Close()
+			continue
+		}
+		_, _ = p.to.Write(p.data) // who can't be reached has closed
+	}
 }
 
 func (d *delayed) accept() {
@@ -48,32 +69,15 @@ func (d *delayed) accept() {
 	}
 }
 
-type parcel struct {
-	due  time.Time
-	data []byte
-}
-
 func (d *delayed) pass(to io.WriteCloser, from io.Reader) {
-	way := make(chan parcel, 4096)
-	go func() {
-		defer func() { _ = to.Close() }()
-		for p := range way {
-			sleepUntil(p.due)
-			if _, err := to.Write(p.data); err != nil {
-				for range way { // who sends must not block
-				}
-				return
-			}
-		}
-	}()
-	defer close(way)
 	for {
 		buf := make([]byte, 1<<14)
 		n, err := from.Read(buf)
 		if n > 0 {
-			way <- parcel{time.Now().Add(d.by), buf[:n]}
+			d.way <- parcel{time.Now().Add(d.by), to, buf[:n]}
 		}
 		if err != nil {
+			d.way <- parcel{time.Now().Add(d.by), to, nil}
 			return
 		}
 	}

@@ -131,7 +131,8 @@ var errNoAnswer = errors.New("no answer yet")
 // Unlock releases name on every master where it is held by token, whoever took it: for
 // operators, and for handing a lock over to another process. It returns nil when a
 // majority has let go, [ErrNotHeld] when token holds the name nowhere near a majority,
-// and [ErrNoQuorum] when too few masters answered.
+// and [ErrNoQuorum] when too few masters answered. It waits for every master that can be
+// reached.
 func (c *Client) Unlock(ctx context.Context, name, token string) error {
 	const op = "unlock"
 	if err := c.checkName(name); err != nil {
@@ -143,7 +144,8 @@ func (c *Client) Unlock(ctx context.Context, name, token string) error {
 	if err := c.alive(ctx); err != nil {
 		return &Error{Op: op, Name: name, Err: err}
 	}
-	q := c.askRelease([]string{name}, token, c.gone(c.maxTTL), nil)
+	q := c.askRelease([]string{name}, token, c.gone(c.clock.Now(), c.maxTTL), nil)
+	q.countAll()
 	return q.verdict(op, q.count(context.WithoutCancel(ctx)))
 }
 

@@ -81,7 +81,8 @@ func (l *Lease) KeepAlive(ctx context.Context) error {
 func (h *hold) renewal() clock.Instant {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.deadline.Add(-h.ttl * 2 / 3)
+	began := h.deadline.Add(h.client.drift.Of(h.ttl) - h.ttl)
+	return began.Add(h.ttl / 3)
 }
 
 // lostBecause returns the reason for which the hold ended, around the extension that

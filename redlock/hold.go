@@ -26,7 +26,8 @@ type hold struct {
 	mu       sync.Mutex // guards what follows
 	leases   int        // that have not let go
 	deadline clock.Instant
-	over     error // why it ended before the deadline: errReleased or ErrNotHeld
+	gone     clock.Instant // when its keys have ended by themselves
+	over     error         // why it ended before the deadline: errReleased or ErrNotHeld
 
 	ctx    context.Context //nolint:containedctx // ends with the hold; nil until somebody asks
 	cancel context.CancelCauseFunc
@@ -135,6 +136,7 @@ func (h *hold) askToExtend() (start clock.Instant, q *question, err error) {
 	case !start.Before(h.deadline):
 		return 0, nil, ErrExpired
 	}
+	h.gone = h.client.gone(start, h.ttl)
 	q = h.client.newQuestion(h.names, h.deadline)
 	q.ask(master.NewExtend(q.keys(), h.token, h.ttl+clock.Grace, h.deadline))
 	return start, q, nil
@@ -183,7 +185,7 @@ func (h *hold) letGo() (q *question, before, err error) {
 	h.finish(errReleased)
 	h.mu.Unlock()
 	h.won.countIn() // the votes that came after it was won
-	q = h.client.askRelease(h.names, h.token, h.client.gone(h.ttl), h.won.votes)
+	q = h.client.askRelease(h.names, h.token, h.gone, h.won.votes)
 	h.client.lines.ended(h)
 	return q, before, nil
 }

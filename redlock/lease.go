@@ -66,16 +66,25 @@ func (l *Lease) Context() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx == nil {
-		over := l.hold.done()
-		l.ctx, l.cancel = context.WithCancelCause(l.carriedBy(l.values))
-		context.AfterFunc(over, func() { l.cancel(context.Cause(over)) })
+		l.ctx, l.cancel = context.WithCancelCause(endsWith{l.hold.done(), l.carriedBy(l.values)})
 		if l.released {
 			l.cancel(context.Canceled)
-		} else if over.Err() != nil {
-			l.cancel(context.Cause(over))
 		}
 	}
 	return l.ctx
+}
+
+// endsWith is a context that ends with one, and has the values of another.
+type endsWith struct {
+	context.Context                 //nolint:containedctx // it is a context itself
+	values          context.Context //nolint:containedctx // likewise
+}
+
+func (c endsWith) Value(key any) any {
+	if v := c.Context.Value(key); v != nil {
+		return v
+	}
+	return c.values.Value(key)
 }
 
 // Extend moves the deadline to a full ttl from now. It needs the agreement of a

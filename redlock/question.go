@@ -12,23 +12,25 @@ import (
 // question is one thing asked of all masters at once, and their votes on it.
 // It is confined to one goroutine; only the channel is shared.
 type question struct {
-	client  *Client
-	names   []string
-	round   quorum.Round
-	replies chan master.Reply // has room for all, so that late ones hold nobody up
-	votes   []Vote
-	ripe    clock.Instant // when the votes were enough to decide
-	told    int           // of a release: how many who wait elsewhere were told, on any one master
+	client   *Client
+	names    []string
+	deadline clock.Instant
+	round    quorum.Round
+	replies  chan master.Reply // has room for all, so that late ones hold nobody up
+	votes    []Vote
+	ripe     clock.Instant // when the votes were enough to decide
+	told     int           // of a release: how many who wait elsewhere were told, on any one master
 }
 
 // newQuestion returns a question that can be won until the deadline.
 func (c *Client) newQuestion(names []string, deadline clock.Instant) *question {
 	return &question{
-		client:  c,
-		names:   names,
-		round:   *quorum.NewRound(len(c.masters), deadline),
-		replies: make(chan master.Reply, len(c.masters)),
-		votes:   make([]Vote, len(c.masters)),
+		client:   c,
+		names:    names,
+		deadline: deadline,
+		round:    *quorum.NewRound(len(c.masters), deadline),
+		replies:  make(chan master.Reply, len(c.masters)),
+		votes:    make([]Vote, len(c.masters)),
 	}
 }
 
@@ -58,15 +60,29 @@ func (q *question) askEach(request func(voter int) master.Request) {
 // count takes votes until they decide, or ctx ends; that leaves the round open.
 func (q *question) count(ctx context.Context) quorum.Decision {
 	for !q.round.Ripe() {
-		select {
-		case r := <-q.replies:
-			q.take(r)
-		case <-ctx.Done():
+		if !q.takeNext(ctx) {
 			return quorum.Open
 		}
 	}
-	q.ripe = q.client.clock.Now()
+	if q.deadline != clock.Never { // else it makes no difference when that was
+		q.ripe = q.client.clock.Now()
+	}
 	return q.round.Decide(q.ripe)
+}
+
+// takeNext takes the next vote, and reports whether that came before the end of ctx.
+func (q *question) takeNext(ctx context.Context) bool {
+	if ctx.Done() == nil { // most often: a plain receive costs half of a select
+		q.take(<-q.replies)
+		return true
+	}
+	select {
+	case r := <-q.replies:
+		q.take(r)
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // countAll takes the votes that are still missing too, so that an error can say
@@ -75,13 +91,8 @@ func (q *question) countAll() { q.countRest(context.Background()) }
 
 // countRest takes the votes that are still missing, until ctx ends.
 func (q *question) countRest(ctx context.Context) {
-	for q.round.Missing() > 0 {
-		select {
-		case r := <-q.replies:
-			q.take(r)
-		case <-ctx.Done():
-			return
-		}
+	for more := true; more && q.round.Missing() > 0; {
+		more = q.takeNext(ctx)
 	}
 }
 

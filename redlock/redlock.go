@@ -86,17 +86,17 @@ func (c *Client) attempt(ctx context.Context, names []string, ttl time.Duration)
 	decision := q.count(ctx)
 	if decision == quorum.Won {
 		c.lastTrip.Store(int64(q.ripe.Sub(start)))
-		return c.held(ctx, q, token, ttl, deadline), nil
+		return c.held(ctx, q, token, ttl, start), nil
 	}
 	if decision == quorum.Lost {
 		q.countRest(ctx) // so that it is clear whether the lock is held, or the masters are away
 	}
-	c.letGo(q, token, c.gone(ttl))
+	c.letGo(q, token, c.gone(start, ttl))
 	return nil, q.fail("lock", c.reason(ctx, q, decision))
 }
 
 // held returns the lease of an attempt that succeeded.
-func (c *Client) held(ctx context.Context, q *question, token string, ttl time.Duration, deadline clock.Instant) *Lease {
+func (c *Client) held(ctx context.Context, q *question, token string, ttl time.Duration, start clock.Instant) *Lease {
 	h := &hold{
 		client:   c,
 		names:    q.names,
@@ -106,7 +106,8 @@ func (c *Client) held(ctx context.Context, q *question, token string, ttl time.D
 		turn:     make(chan struct{}, 1),
 		freed:    make(chan struct{}),
 		leases:   1,
-		deadline: deadline,
+		deadline: c.drift.Deadline(start, ttl),
+		gone:     c.gone(start, ttl),
 	}
 	h.first = newLease(ctx, h)
 	c.lines.held(h)
@@ -128,10 +129,10 @@ func (c *Client) letGo(q *question, token string, gone clock.Instant) {
 	}
 }
 
-// gone returns when all keys of a lease have ended by themselves, whatever is on its
-// way: nothing is sent for it from now on but a release.
-func (c *Client) gone(ttl time.Duration) clock.Instant {
-	return c.clock.Now().Add(ttl + c.drift.Of(ttl) + clock.Grace)
+// gone returns when the keys that were asked for at start have ended by themselves, on
+// masters that got the request in time.
+func (c *Client) gone(start clock.Instant, ttl time.Duration) clock.Instant {
+	return start.Add(ttl + c.drift.Of(ttl) + clock.Grace)
 }
 
 // askRelease sends the release of a token to every master, where its key can be until

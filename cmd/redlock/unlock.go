@@ -69,7 +69,6 @@ func (a *app) unlock(ctx context.Context, name string, f unlockFlags) error {
 		return a.unlockAll(ctx, c, name, f.yes)
 	}
 	err = c.Unlock(ctx, name, f.token)
-	c.settle(ctx, name)
 	switch {
 	case errors.Is(err, redlock.ErrNotHeld):
 		return &exitError{code: exitNotHeld, outcome: failed, err: err}
@@ -106,14 +105,7 @@ func (a *app) unlockAll(ctx context.Context, c *cluster, name string, yes bool) 
 			failed = failure(err)
 		}
 	}
-	c.settle(ctx, name)
 	return failed
-}
-
-// settle returns when every master that can be reached has done what it was asked for
-// before: a majority is enough to answer, and Close gives up those still connecting.
-func (c *cluster) settle(ctx context.Context, name string) {
-	_, _ = c.Inspect(ctx, name) // each master answers in order
 }
 
 // seen returns the tokens that hold a key somewhere, each once.

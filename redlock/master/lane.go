@@ -65,7 +65,6 @@ func (m *Master) connect(ctx context.Context, last *predecessor) (*session, erro
 // settle delivers the releases that are owed, or says that none is: the lane is up then.
 func (m *Master) settle(s *session) (settled bool, err error) {
 	m.mu.Lock()
-	m.forgive()
 	batch := make([]Request, 0, len(m.debts))
 	for _, r := range m.debts {
 		batch = append(batch, r)

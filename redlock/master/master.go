@@ -120,13 +120,16 @@ func (m *Master) Send(r Request) {
 func (m *Master) Close() {
 	m.ear.close()
 	m.mu.Lock()
-	stop := m.stop
+	stop, idle := m.stop, len(m.queue) == 0
 	m.state = closed
 	m.mu.Unlock()
 	if stop != nil {
-		stop()
+		if idle { // else what is queued is worth the rest of the way to the master
+			stop()
+		}
 		m.nudge()
 		<-m.done
+		stop()
 	}
 }
 
@@ -149,8 +152,10 @@ func (m *Master) takeBack(token string) bool {
 	return false
 }
 
-// owe remembers a release for when the master is back. There are no more of these
-// than leases were taken before it went away; beyond the bound, keys end by themselves.
+// owe remembers a release for when the master is back, however long that takes: a master
+// that hangs executes late what it was sent, and its keys live from then on. There are
+// no more of these than leases were taken before it went away; beyond the bound, those
+// are forgotten first whose keys must be gone.
 func (m *Master) owe(r Request) {
 	if r.op != Release || !r.Owe {
 		return
