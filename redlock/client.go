@@ -146,7 +146,7 @@ func (c *Client) Unlock(ctx context.Context, name, token string) error {
 	}
 	q := c.askRelease([]string{name}, token, c.gone(c.clock.Now(), c.maxTTL), nil)
 	q.countAll()
-	return q.verdict(op, q.count(context.WithoutCancel(ctx)))
+	return q.verdict(op, q.count(context.Background()))
 }
 
 // trip returns about how long an attempt takes. Who waits spreads out by it.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -134,7 +135,7 @@ func (l *Lease) Release(ctx context.Context) error {
 		return err
 	}
 	h.client.trace.released(l)
-	err = q.verdict("release", q.count(context.WithoutCancel(ctx)))
+	err = q.verdict("release", q.count(context.Background()))
 	h.client.lines.told(h.names, q.told)
 	if !errors.Is(err, ErrNotHeld) {
 		return err
@@ -183,22 +184,26 @@ func FromContext(ctx context.Context) (*Lease, bool) {
 	return n.lease, true
 }
 
-// within returns a new lease on what a lease in ctx holds already, if that covers names.
-func (c *Client) within(ctx context.Context, names []string) (*Lease, bool) {
+// within returns a new lease on what a lease in ctx holds already, if that covers names,
+// and nil if none of them is held there. Some of them can't be taken together with others:
+// the call would wait for itself.
+func (c *Client) within(ctx context.Context, names []string) (*Lease, error) {
 	for {
 		n, ok := ctx.Value(leaseKey{}).(nested)
 		if !ok {
-			return nil, false
+			return nil, nil
 		}
 		h := n.lease.hold
-		if h.client == c && covers(h.names, names) && !n.lease.isReleased() && h.share() {
-			return newLease(ctx, h), true
+		common := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(h.names, name) })
+		if len(common) > 0 && h.client == c && !n.lease.isReleased() && h.remaining() > 0 {
+			if len(common) < len(names) {
+				return nil, &Error{Op: "lock", Name: joined(names), Err: fmt.Errorf(
+					"%q is held by a lease in ctx, and would be waited for: lock the others alone", joined(common))}
+			}
+			if h.share() {
+				return newLease(ctx, h), nil
+			}
 		}
 		ctx = n.around
 	}
-}
-
-// covers reports whether all of the wanted names are among the held.
-func covers(held, wanted []string) bool {
-	return !slices.ContainsFunc(wanted, func(name string) bool { return !slices.Contains(held, name) })
 }

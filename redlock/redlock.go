@@ -42,8 +42,8 @@ func (c *Client) TryLock(ctx context.Context, name string, ttl time.Duration) (*
 	if err := c.checkLock(names, ttl); err != nil {
 		return nil, err
 	}
-	if inner, ok := c.within(ctx, names); ok {
-		return inner, nil
+	if inner, err := c.within(ctx, names); inner != nil || err != nil {
+		return inner, err
 	}
 	lease, err := c.attempt(ctx, names, ttl)
 	if err != nil {
@@ -66,8 +66,8 @@ func (c *Client) LockAll(ctx context.Context, ttl time.Duration, names ...string
 	if err := c.checkLock(names, ttl); err != nil {
 		return nil, err
 	}
-	if inner, ok := c.within(ctx, names); ok {
-		return inner, nil
+	if inner, err := c.within(ctx, names); inner != nil || err != nil {
+		return inner, err
 	}
 	return c.wait(ctx, names, ttl)
 }

@@ -314,6 +314,8 @@ func TestLockAll(t *testing.T) {
 	require.NoError(t, err, "each of them is held")
 	require.NoError(t, inner.Release(t.Context()))
 	require.NoError(t, both.Extend(t.Context()))
+	_, err = a.LockAll(both.Context(), long, "y", "z")
+	require.ErrorContains(t, err, `"y" is held by a lease in ctx`, "it would wait for itself")
 
 	waiting := lock(t.Context(), b, "y", "z")
 	requireListening(t, "y", masters, 1)
