@@ -121,11 +121,11 @@ func (l *Lease) Extend(ctx context.Context) error {
 
 // Release lets go, on every master. It returns nil once a majority has, [ErrExpired]
 // or [ErrNotHeld] if the lock was another's or nobody's by then, and [ErrNoQuorum] if
-// too few masters could be reached; those get the release when they are back. It works
-// with a ctx that has ended, as a deferred release must, and is bounded by each
-// master's own time-outs. Releasing again, or releasing nil, returns nil. Of leases of
+// too few masters could be reached; those get the release when they are back. It takes no
+// heed of ctx, as a deferred release must work when that has ended: each master's own
+// time-outs bound it. Releasing again, or releasing nil, returns nil. Of leases of
 // one lock within one another, the last to be released lets go.
-func (l *Lease) Release(ctx context.Context) error {
+func (l *Lease) Release(context.Context) error {
 	if l == nil || !l.end() {
 		return nil
 	}
