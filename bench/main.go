@@ -40,6 +40,10 @@ func main() {
 		contendAsChild(os.Args[2:])
 		return
 	}
+	if len(os.Args) > 1 && os.Args[1] == holderArg {
+		holdAsChild(os.Args[2:])
+		return
+	}
 	var c config
 	flag.DurationVar(&c.Cell, "cell", 1500*time.Millisecond, "how long each lock runs, in each round of each scenario")
 	flag.IntVar(&c.Rounds, "rounds", 3, "rounds; the median is shown")
@@ -76,7 +80,10 @@ func (c config) run(ctx context.Context) error {
 		}
 	}
 	if strings.Contains("contended", c.Scenarios) {
-		return c.contended(ctx, masters)
+		if err := c.contended(ctx, masters); err != nil {
+			return err
+		}
+		return takeover(ctx, masters, 3*c.Rounds)
 	}
 	return nil
 }
