@@ -52,7 +52,9 @@ func (m *Master) connect(ctx context.Context, last *predecessor) (*session, erro
 	if s.run != "" && s.run == last.run && last.id != 0 {
 		err = s.kill(ctx, last.id)
 	}
-	*last = predecessor{s.run, s.id}
+	if err == nil {
+		*last = predecessor{s.run, s.id} // not before the one before it is gone
+	}
 	for settled := false; err == nil && !settled; {
 		settled, err = m.settle(s)
 	}
