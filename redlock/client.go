@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -108,22 +109,38 @@ func (c *Client) Inspect(ctx context.Context, name string) ([]Holding, error) {
 	for i, m := range c.masters {
 		holdings[i] = Holding{Master: m.Addr(), Err: errNoAnswer}
 	}
-	said := 0
+	runs := make([]string, len(c.masters))
 	for range c.masters {
 		select {
 		case r := <-q.replies:
 			holdings[r.Voter] = Holding{Master: c.masters[r.Voter].Addr(), Token: r.Token, Left: r.Left, Err: r.Err}
-			if r.Err == nil {
-				said++
-			}
+			runs[r.Voter] = r.Run
 		case <-ctx.Done():
 			return holdings, &Error{Op: op, Name: name, Err: ended(ctx)}
+		}
+	}
+	said := 0
+	for i := range holdings {
+		if err := c.sameMaster(runs, i); err != nil {
+			holdings[i] = Holding{Master: holdings[i].Master, Err: err}
+		}
+		if holdings[i].Err == nil {
+			said++
 		}
 	}
 	if said < quorum.Majority(len(c.masters)) {
 		return holdings, &Error{Op: op, Name: name, Err: fmt.Errorf("%w: %d of %d masters could say", ErrNoQuorum, said, len(c.masters))}
 	}
 	return holdings, nil
+}
+
+// sameMaster returns an error if the i-th address leads to a master that one before it
+// leads to, by the run_ids that they gave; "" is none.
+func (c *Client) sameMaster(runs []string, i int) error {
+	if first := slices.Index(runs, runs[i]); runs[i] != "" && first < i {
+		return fmt.Errorf("%w: it is the same master as %s", ErrUnsafe, c.masters[first].Addr())
+	}
+	return nil
 }
 
 var errNoAnswer = errors.New("no answer yet")

@@ -173,8 +173,15 @@ func TestMasterUnderTwoAddressesVotesOnce(t *testing.T) {
 	require.NoError(t, lease.Extend(t.Context()))
 
 	masters[1].Kill()
-	require.ErrorIs(t, lease.Extend(t.Context()), redlock.ErrNoQuorum,
-		"both addresses agree, but they are one master")
+	err = lease.Extend(t.Context())
+	require.ErrorIs(t, err, redlock.ErrNoQuorum, "both addresses agree, but they are one master")
+	require.ErrorContains(t, err, alias.Addr()+": unsafe configuration: it is the same master as "+masters[0].Addr())
+	_, err = c.TryLock(t.Context(), "other", long)
+	require.ErrorIs(t, err, redlock.ErrNoQuorum)
+	require.ErrorContains(t, err, "it is the same master as "+masters[0].Addr())
+	holdings, err := c.Inspect(t.Context(), "name")
+	require.ErrorIs(t, err, redlock.ErrNoQuorum)
+	require.ErrorIs(t, holdings[1].Err, redlock.ErrUnsafe)
 }
 
 func TestErrorNamesEachMasterThatDidNotGrant(t *testing.T) {

@@ -18,6 +18,7 @@ type question struct {
 	round    quorum.Round
 	replies  chan master.Reply // has room for all, so that late ones hold nobody up
 	votes    []Vote
+	runs     []string      // run_id of who voted; "" if it hides it
 	ripe     clock.Instant // when the votes were enough to decide
 	told     int           // of a release: how many who wait elsewhere were told, on any one master
 }
@@ -31,6 +32,7 @@ func (c *Client) newQuestion(names []string, deadline clock.Instant) *question {
 		round:    *quorum.NewRound(len(c.masters), deadline),
 		replies:  make(chan master.Reply, len(c.masters)),
 		votes:    make([]Vote, len(c.masters)),
+		runs:     make([]string, len(c.masters)),
 	}
 }
 
@@ -110,6 +112,7 @@ func (q *question) countIn() {
 
 func (q *question) take(r master.Reply) {
 	q.votes[r.Voter] = Vote{Answer: r.Answer, Left: r.Left, Missing: r.Missing, Err: r.Err, unsent: r.Unsent}
+	q.runs[r.Voter] = r.Run
 	q.round.Count(quorum.Ballot{Voter: r.Voter, Master: r.Run, Answer: r.Answer})
 	q.told = max(q.told, r.Told)
 	if r.Op != master.Release && q.client.trace.Vote != nil {
@@ -117,10 +120,14 @@ func (q *question) take(r master.Reply) {
 	}
 }
 
-// named returns the votes, with the masters' names.
+// named returns the votes, with the masters' names. A master under a second address has
+// no vote there: what it refuses there is its own grant.
 func (q *question) named() []Vote {
 	for i, m := range q.client.masters {
 		q.votes[i].Master = m.Addr()
+		if err := q.client.sameMaster(q.runs, i); err != nil {
+			q.votes[i].Answer, q.votes[i].Err = quorum.Unknown, err
+		}
 	}
 	return q.votes
 }

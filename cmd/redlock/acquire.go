@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/quorumlock/redlock-go/clock"
@@ -54,7 +57,7 @@ func (j *job) lock(ctx context.Context) (*redlock.Lease, error) {
 	if first == nil || j.once || !mayPass(first) {
 		return lease, first
 	}
-	j.note("waiting for %q: %s", j.name, obstacle(first))
+	j.note("waiting for %q: %s", j.name, j.obstacle(first))
 	if j.waitSet {
 		left := j.wait - clock.System.Now().Sub(began)
 		if left <= 0 {
@@ -106,10 +109,11 @@ func obstacleOf(err error) error {
 }
 
 // obstacle says what is waited for: the holder's end, or masters.
-func obstacle(err error) string {
+func (j *job) obstacle(err error) string {
 	e, ok := errors.AsType[*redlock.Error](err)
 	if !ok || !errors.Is(err, redlock.ErrHeld) {
-		return err.Error()
+		_, reason, _ := strings.Cut(err.Error(), strconv.Quote(j.name)+": ")
+		return cmp.Or(reason, err.Error())
 	}
 	left, ok := holdersTime(e.Votes)
 	if !ok {

@@ -42,7 +42,11 @@ func newReport(path, name string) (*report, error) {
 	if path == "" {
 		return r, nil
 	}
-	f, err := os.Create(path)
+	how := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		how = os.O_WRONLY | os.O_APPEND // what /dev/stdout leads to is not this program's to empty
+	}
+	f, err := os.OpenFile(path, how, 0o666)
 	if err != nil {
 		return nil, usage("--json: %w", err)
 	}

@@ -160,15 +160,12 @@ type job struct {
 
 // runUnder runs argv under the lock, and reports how that ended.
 func (a *app) runUnder(ctx context.Context, name string, argv []string, f runFlags) error {
-	if err := f.validate(a.masters.maxTTL); err != nil {
-		return err
-	}
-	if err := refuseNested(name); err != nil {
-		return err
-	}
 	report, err := newReport(f.json, name)
 	if err != nil {
 		return err
+	}
+	if err := cmp.Or(f.validate(a.masters.maxTTL), refuseNested(name)); err != nil {
+		return report.write(err)
 	}
 	j := &job{app: a, runFlags: f, name: name, argv: argv, signals: make(chan os.Signal, 64), report: report}
 	return report.write(j.run(ctx))
