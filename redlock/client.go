@@ -29,6 +29,7 @@ type Client struct {
 
 	lastTrip atomic.Int64 // how long the votes took that won last, in nanoseconds
 
+	busy    sync.RWMutex // held for reading by what Close must wait for
 	closing sync.Once
 	closed  context.Context //nolint:containedctx // ends with Close; no call's context
 	end     context.CancelFunc
@@ -75,6 +76,8 @@ func (c *Client) Warnings() []string {
 func (c *Client) Close() error {
 	c.closing.Do(func() {
 		c.end()
+		c.busy.Lock() // attempts that are under way clean up first
+		defer c.busy.Unlock()
 		var lanes sync.WaitGroup
 		for _, m := range c.masters {
 			lanes.Go(m.Close)

@@ -172,6 +172,8 @@ func (h *hold) extended(start clock.Instant, err error) error {
 // is over no extension is asked for, so that none can follow the release; those asked
 // for before are ahead of it in every queue.
 func (h *hold) letGo() (q *question, before, err error) {
+	h.client.busy.RLock()
+	defer h.client.busy.RUnlock()
 	h.mu.Lock()
 	if h.client.closed.Err() != nil {
 		h.mu.Unlock()

@@ -74,6 +74,8 @@ func (c *Client) LockAll(ctx context.Context, ttl time.Duration, names ...string
 
 // attempt is the algorithm: one round of votes on one fresh token.
 func (c *Client) attempt(ctx context.Context, names []string, ttl time.Duration) (*Lease, *Error) {
+	c.busy.RLock()
+	defer c.busy.RUnlock()
 	if err := c.alive(ctx); err != nil {
 		return nil, &Error{Op: "lock", Name: joined(names), Err: err}
 	}

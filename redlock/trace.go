@@ -1,7 +1,8 @@
 package redlock
 
 // Trace is a set of hooks, each of which may be nil. They are called from the
-// goroutine that does the work, so they must be quick and must not block. Calls for
+// goroutine that does the work: they must be quick, must not block, and must not Close
+// the client. Calls for
 // different locks can come at the same time.
 type Trace struct {
 	Attempt  func(name string)            // an attempt begins

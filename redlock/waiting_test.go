@@ -240,6 +240,31 @@ func TestCloseEndsAllWaits(t *testing.T) {
 	requireListening(t, "name", masters, 0)
 }
 
+// Close waits for the clean-up of attempts that are under way, whenever it comes.
+func TestCloseAmidAnAttemptLeavesNoKey(t *testing.T) {
+	masters := redistest.Start(t, 3)
+	take(t, "busy", masters[:2]) // each attempt is granted by the third, and must give that back
+	for i := range 100 {
+		c := connect(t, redistest.Addrs(masters))
+		_, err := c.TryLock(t.Context(), "busy", long)
+		require.ErrorIs(t, err, redlock.ErrHeld)
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				for {
+					if _, err := c.TryLock(t.Context(), "busy", long); errors.Is(err, redlock.ErrClosed) {
+						return
+					}
+				}
+			})
+		}
+		time.Sleep(time.Duration(i%10) * 100 * time.Microsecond) // to hit all of an attempt
+		require.NoError(t, c.Close())
+		require.Zero(t, masters[2].Client().Exists(t.Context(), "busy").Val())
+		all.Wait()
+	}
+}
+
 func TestLockWithinItself(t *testing.T) {
 	masters := redistest.Start(t, 3)
 	c := connect(t, redistest.Addrs(masters))
