@@ -80,6 +80,9 @@ func (c config) run(ctx context.Context) error {
 		}
 	}
 	if strings.Contains("contended", c.Scenarios) {
+		if err := initialise(ctx, masters.addrs()); err != nil {
+			return err
+		}
 		if err := c.contended(ctx, masters); err != nil {
 			return err
 		}
@@ -90,6 +93,9 @@ func (c config) run(ctx context.Context) error {
 
 // show runs one scenario with every lock and prints its table.
 func (c config) show(ctx context.Context, s scenario, masters *masters) error {
+	if err := initialise(ctx, masters.addrs()); err != nil {
+		return err
+	}
 	addrs, undo, err := s.set(masters)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package failover_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -63,9 +64,18 @@ func asMasters[M master](all []M) []master {
 func onFive(t *testing.T, m memory, test func(t *testing.T, masters []master)) {
 	for _, kind := range kinds {
 		t.Run(kind.name, func(t *testing.T) {
-			test(t, kind.start(t, 5, m))
+			masters := kind.start(t, 5, m)
+			initialise(t, masters, redlock.DefaultMaxTTL)
+			test(t, masters)
 		})
 	}
+}
+
+// initialise is an operator's word that no lock is held.
+func initialise(t *testing.T, masters []master, maxTTL time.Duration) {
+	t.Helper()
+	c := clientOf(t, masters, maxTTL)
+	require.NoError(t, c.Init(t.Context()))
 }
 
 // each does one thing to several masters.
@@ -79,9 +89,15 @@ func each(masters []master, do func(master)) {
 // clients.
 func newClient(t *testing.T, masters []master) *redlock.Client {
 	t.Helper()
-	c, err := redlock.New(redlock.Options{Masters: redistest.Addrs(masters)})
+	c := clientOf(t, masters, redlock.DefaultMaxTTL)
+	findsAll(t, c)
+	return c
+}
+
+func clientOf(t *testing.T, masters []master, maxTTL time.Duration) *redlock.Client {
+	t.Helper()
+	c, err := redlock.New(redlock.Options{Masters: redistest.Addrs(masters), MaxTTL: maxTTL})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
-	findsAll(t, c)
 	return c
 }

@@ -65,6 +65,9 @@ type Round struct {
 	heard    []bool   // by voter
 	missing  int
 	decision Decision
+	countBy  func(granted func(voter int) bool) int // nil for the masters' identities
+	tally    Tally
+	grants   int // whether they count or not
 }
 
 // NewRound returns a round of n voters that can be won until the deadline.
@@ -85,13 +88,18 @@ func (r *Round) Count(b Ballot) {
 		r.heard[b.Voter] = true
 		r.ballots[b.Voter] = b
 		r.missing--
+		r.tally = r.count()
 	}
 }
 
+// CountBy has grants counted by f, which is told who granted, instead of once for each
+// master. It comes before the first vote.
+func (r *Round) CountBy(f func(granted func(voter int) bool) int) { r.countBy = f }
+
 // Ripe reports whether the votes that came are enough for a decision.
 func (r *Round) Ripe() bool {
-	granted := r.Tally().Granted
-	return granted >= r.need || granted+r.missing < r.need
+	// What does not count yet may count with the next vote.
+	return r.tally.Granted >= r.need || r.grants+r.missing < r.need || r.missing == 0
 }
 
 // Decide returns where the round stands at now, which must be read after the last vote
@@ -114,12 +122,13 @@ func (r *Round) Decide(now clock.Instant) Decision {
 // Missing returns how many voters have not been heard.
 func (r *Round) Missing() int { return r.missing }
 
-// Tally is how many voters answered what. Granted counts distinct masters.
+// Tally is how many voters answered what. Granted is how many count.
 type Tally struct{ Granted, Refused, Unknown int }
 
 // Tally returns the count so far. Voters that have not been heard are in none of it.
-func (r *Round) Tally() Tally {
-	var t Tally
+func (r *Round) Tally() Tally { return r.tally }
+
+func (r *Round) count() (t Tally) {
 	for i, b := range r.ballots {
 		switch {
 		case !r.heard[i]:
@@ -127,9 +136,13 @@ func (r *Round) Tally() Tally {
 			t.Refused++
 		case b.Answer == Unknown:
 			t.Unknown++
-		case !r.grantedBefore(i):
+		case r.countBy != nil || !r.grantedBefore(i):
 			t.Granted++
 		}
+	}
+	r.grants = t.Granted
+	if r.countBy != nil && t.Granted >= r.need { // else it makes no difference yet
+		t.Granted = r.countBy(func(voter int) bool { return r.heard[voter] && r.ballots[voter].Answer == Granted })
 	}
 	return t
 }

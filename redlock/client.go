@@ -26,6 +26,7 @@ type Client struct {
 	clock   clock.Clock
 	trace   Trace
 	lines   lines
+	guard   *guard // nil for none
 
 	lastTrip atomic.Int64 // how long the votes took that won last, in nanoseconds
 
@@ -49,7 +50,10 @@ func New(o Options) (*Client, error) {
 	c := &Client{maxTTL: o.MaxTTL, prefix: o.Prefix, drift: o.Drift, clock: o.Clock, trace: *o.Trace}
 	c.closed, c.end = context.WithCancel(context.Background())
 	for _, r := range connections {
-		c.masters = append(c.masters, master.New(r, o.Clock))
+		c.masters = append(c.masters, master.New(r, o.Clock, o.guard()))
+	}
+	if !o.Unguarded {
+		c.guard = newGuard(c)
 	}
 	c.lines.masters = c.masters
 	c.lines.prefix = c.prefix
@@ -83,6 +87,9 @@ func (c *Client) Close() error {
 			lanes.Go(m.Close)
 		}
 		lanes.Wait()
+		if c.guard != nil {
+			c.guard.keeper.close()
+		}
 	})
 	return nil
 }

@@ -69,14 +69,18 @@ func roundUp(d time.Duration) time.Duration {
 // masters did not grant, and why.
 type Error struct {
 	Op    string // "lock", "extend", "release", …
-	Name  string // what was to be locked
+	Name  string // what was to be locked; "" if it is about the masters
 	Err   error  // the reason; errors.Is looks through it
 	Votes []Vote // each master's answer, in the order of Options.Masters; nil if none was asked
 }
 
 func (e *Error) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "redlock: %s %q: %v", e.Op, e.Name, e.Err)
+	b.WriteString("redlock: " + e.Op)
+	if e.Name != "" {
+		fmt.Fprintf(&b, " %q", e.Name)
+	}
+	fmt.Fprintf(&b, ": %v", e.Err)
 	if len(e.Votes) == 0 {
 		return b.String()
 	}

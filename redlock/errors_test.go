@@ -26,7 +26,7 @@ func TestErrorSaysWhatHappenedOnWhichMaster(t *testing.T) {
 	assert.ErrorIs(t, err, redlock.ErrNoQuorum)
 	assert.NotErrorIs(t, err, redlock.ErrHeld)
 
-	assert.EqualError(t, &redlock.Error{Op: "lock", Name: "", Err: errors.New("the name is empty")}, `redlock: lock "": the name is empty`)
+	assert.EqualError(t, &redlock.Error{Op: "lock", Name: "", Err: errors.New("the name is empty")}, `redlock: lock: the name is empty`)
 	assert.Equal(t, "m: held by another", redlock.Vote{Master: "m", Answer: quorum.Refused}.String())
 	assert.Equal(t, "m: has no such key", redlock.Vote{Master: "m", Answer: quorum.Refused, Missing: true}.String())
 	assert.Equal(t, "m: granted", redlock.Vote{Master: "m", Answer: quorum.Granted}.String())

@@ -17,7 +17,7 @@ func demo() (*redlock.Client, func()) {
 	if err != nil {
 		panic(err)
 	}
-	locks, err := redlock.New(redlock.Options{Masters: masters.Addrs()})
+	locks, err := redlock.New(redlock.Options{Masters: masters.Addrs(), Unguarded: true})
 	if err != nil {
 		panic(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock-go/clock"
+	"github.com/quorumlock/redlock-go/quorum"
 	"github.com/quorumlock/redlock-go/redlock/master"
 )
 
@@ -27,6 +28,8 @@ type hold struct {
 	leases   int        // that have not let go
 	deadline clock.Instant
 	gone     clock.Instant // when its keys have ended by themselves
+	asked    *question     // the last that was asked for its sake
+	tenures  []string      // by master: in which tenure it last granted
 	over     error         // why it ended before the deadline: errReleased or ErrNotHeld
 
 	ctx    context.Context //nolint:containedctx // ends with the hold; nil until somebody asks
@@ -113,6 +116,18 @@ func (h *hold) finish(why error) {
 	}
 }
 
+// drop ends the hold before its time: it can't be relied on any more.
+func (h *hold) drop(why error) {
+	h.mu.Lock()
+	if h.over != nil {
+		h.mu.Unlock()
+		return
+	}
+	h.finish(why)
+	h.mu.Unlock()
+	h.client.trace.lost(h.first, why)
+}
+
 // share counts one more lease, if the hold is still good for it.
 func (h *hold) share() bool {
 	h.mu.Lock()
@@ -138,8 +153,41 @@ func (h *hold) askToExtend() (start clock.Instant, q *question, err error) {
 	}
 	h.gone = h.client.gone(start, h.ttl)
 	q = h.client.newQuestion(h.names, h.deadline)
-	q.ask(master.NewExtend(q.keys(), h.token, h.ttl+clock.Grace, h.deadline))
+	q.needTenure()
+	extend, restore := h.newExtend(false), h.newExtend(true)
+	h.noteTenures()
+	q.askEach(func(voter int) master.Request {
+		if h.mayHaveLost(voter) {
+			return restore
+		}
+		return extend
+	})
+	h.asked = q
 	return start, q, nil
+}
+
+func (h *hold) newExtend(restore bool) master.Request {
+	return master.NewExtend(h.won.keys(), h.token, h.ttl+clock.Grace, restore, h.deadline)
+}
+
+// noteTenures notes who granted the last question, and in which tenure. The caller holds mu.
+func (h *hold) noteTenures() {
+	if h.client.guard == nil {
+		return
+	}
+	h.asked.countIn()
+	for i, v := range h.asked.votes {
+		if v.Answer == quorum.Granted {
+			h.tenures[i] = h.asked.tails[i].Tenure()
+		}
+	}
+}
+
+// mayHaveLost reports whether a master's key is to be put back if it is gone: only where
+// the master may have forgotten it. Where it has the tenure in which it granted the key,
+// somebody has taken the key away.
+func (h *hold) mayHaveLost(voter int) bool {
+	return h.client.guard != nil && (h.tenures[voter] == "" || h.tenures[voter] != h.client.masters[voter].Tenure())
 }
 
 // extended takes the outcome of an extension that was asked for at start.

@@ -43,9 +43,10 @@ func inBubble(t *testing.T, f func(b *bubble)) {
 		b := &bubble{T: t, masters: embedded.InMemory(5), clock: clocktest.New()}
 		var err error
 		b.client, err = redlock.New(redlock.Options{
-			Masters: b.masters.Addrs(),
-			Clock:   b.clock,
-			Redis:   func(o *redis.Options) { o.Dialer = b.masters.Dial },
+			Masters:   b.masters.Addrs(),
+			Clock:     b.clock,
+			Unguarded: true,
+			Redis:     func(o *redis.Options) { o.Dialer = b.masters.Dial },
 			Trace: &redlock.Trace{
 				Held:     func(l *redlock.Lease) { b.event("held", l) },
 				Extended: func(l *redlock.Lease) { b.event("extended", l) },

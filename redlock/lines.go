@@ -104,6 +104,19 @@ func (ls *lines) held(h *hold) {
 	}
 }
 
+// all returns what is held by this process.
+func (ls *lines) all() []*hold {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	var all []*hold
+	for _, l := range ls.byName {
+		if l.holder != nil && !slices.Contains(all, l.holder) {
+			all = append(all, l.holder)
+		}
+	}
+	return all
+}
+
 // ended notes that h was released, and that this is on its way: what is sent to the
 // masters from now on comes after it.
 func (ls *lines) ended(h *hold) {

@@ -27,13 +27,33 @@ const long = 30 * time.Second // a ttl that no test outlives: no key goes by its
 // connect returns a client of masters that gives up on a hung one soon.
 func connect(t *testing.T, masters []string) *redlock.Client {
 	t.Helper()
-	c, err := redlock.New(redlock.Options{
-		Masters: masters,
-		Redis:   func(o *redis.Options) { o.ReadTimeout = 300 * time.Millisecond },
-	})
+	return connectWith(t, redlock.Options{Masters: masters})
+}
+
+// connectUnguarded returns one that believes masters that were never initialised, or forget.
+func connectUnguarded(t *testing.T, masters []string) *redlock.Client {
+	t.Helper()
+	return connectWith(t, redlock.Options{Masters: masters, Unguarded: true})
+}
+
+func connectWith(t *testing.T, o redlock.Options) *redlock.Client {
+	t.Helper()
+	o.Redis = func(r *redis.Options) { r.ReadTimeout = 300 * time.Millisecond }
+	c, err := redlock.New(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
+}
+
+// start returns masters that are a group.
+func start(t *testing.T, n int) []*redistest.Master {
+	t.Helper()
+	masters := redistest.Start(t, n)
+	c, err := redlock.New(redlock.Options{Masters: redistest.Addrs(masters)})
+	require.NoError(t, err)
+	require.NoError(t, c.Init(t.Context()))
+	require.NoError(t, c.Close())
+	return masters
 }
 
 // take has another client, outside this library, hold name on masters.
@@ -54,7 +74,7 @@ func requireNoKey(t *testing.T, name string, masters []*redistest.Master) {
 }
 
 func TestCancelledLockLeavesNoKey(t *testing.T) {
-	masters := redistest.Start(t, 5)
+	masters := start(t, 5)
 	a, b := connect(t, redistest.Addrs(masters)), connect(t, redistest.Addrs(masters))
 	take(t, "busy", masters[:3]) // b gets votes from the other two, and must give them back
 
@@ -86,7 +106,7 @@ func TestCancelledLockLeavesNoKey(t *testing.T) {
 }
 
 func TestTimedOutLockLeavesNoKey(t *testing.T) {
-	masters := redistest.Start(t, 5)
+	masters := start(t, 5)
 	a, b := connect(t, redistest.Addrs(masters)), connect(t, redistest.Addrs(masters))
 	lease, err := b.TryLock(t.Context(), "warm", long) // all lanes are up
 	require.NoError(t, err)
@@ -113,7 +133,7 @@ func TestTimedOutLockLeavesNoKey(t *testing.T) {
 
 // A token that is used for a second attempt lets a late release of the first one free it.
 func TestEveryAttemptHasAFreshToken(t *testing.T) {
-	masters := redistest.Start(t, 3)
+	masters := start(t, 3)
 	c := connect(t, redistest.Addrs(masters))
 	spy := masters[0].Client()
 	require.NoError(t, spy.ConfigSet(t.Context(), "slowlog-log-slower-than", "0").Err())
@@ -141,7 +161,7 @@ func TestEveryAttemptHasAFreshToken(t *testing.T) {
 }
 
 func TestReleaseReachesAMasterThatWasAway(t *testing.T) {
-	masters := redistest.Start(t, 3)
+	masters := start(t, 3)
 	c := connect(t, redistest.Addrs(masters))
 	lease, err := c.TryLock(t.Context(), "name", long)
 	require.NoError(t, err)
@@ -166,7 +186,7 @@ func requireKey(t *testing.T, name string, masters []*redistest.Master) {
 func TestMasterUnderTwoAddressesVotesOnce(t *testing.T) {
 	masters := redistest.Start(t, 2)
 	alias := proxy.Start(t, masters[0].Addr())
-	c := connect(t, []string{masters[0].Addr(), alias.Addr(), masters[1].Addr()})
+	c := connectUnguarded(t, []string{masters[0].Addr(), alias.Addr(), masters[1].Addr()})
 	lease, err := c.TryLock(t.Context(), "name", long)
 	require.NoError(t, err, "two distinct masters of three")
 	requireKey(t, "name", masters)
@@ -185,7 +205,7 @@ func TestMasterUnderTwoAddressesVotesOnce(t *testing.T) {
 }
 
 func TestErrorNamesEachMasterThatDidNotGrant(t *testing.T) {
-	masters := redistest.Start(t, 5)
+	masters := start(t, 5)
 	c := connect(t, redistest.Addrs(masters))
 	masters[0].Kill()
 	masters[1].Stop()
@@ -209,7 +229,7 @@ func TestErrorNamesEachMasterThatDidNotGrant(t *testing.T) {
 // Where so many masters are unfit that none of the rest could make it a majority,
 // waiting is of no use: Lock says so at once.
 func TestUnfitMasters(t *testing.T) {
-	masters := redistest.Start(t, 3)
+	masters := start(t, 3)
 	c := connect(t, redistest.Addrs(masters))
 	for i, m := range masters[1:] {
 		require.NoError(t, m.Client().ConfigSet(t.Context(), "maxmemory", "100mb").Err())
@@ -229,7 +249,7 @@ func TestUnfitMasters(t *testing.T) {
 // The first attempt of a fresh client has to connect first. That some masters are
 // known to be away before others are connected must not look like no quorum.
 func TestFirstAttemptWaitsForTheMastersThatAreThere(t *testing.T) {
-	masters := redistest.Start(t, 5)
+	masters := start(t, 5)
 	take(t, "busy", masters[2:])
 	masters[0].Kill()
 	masters[1].Kill()
@@ -242,7 +262,7 @@ func TestFirstAttemptWaitsForTheMastersThatAreThere(t *testing.T) {
 // A hung master must cost neither goroutines nor memory, however long it hangs, and
 // nothing of what was asked meanwhile may be left on it.
 func TestHungMasterCostsNothing(t *testing.T) {
-	masters := redistest.Start(t, 5)
+	masters := start(t, 5)
 	c := connect(t, redistest.Addrs(masters))
 	use := func(times int) {
 		var workers sync.WaitGroup
@@ -284,7 +304,7 @@ func heapInUse() uint64 {
 
 // Many workers, few names: nobody ever finds another one inside.
 func TestMutualExclusion(t *testing.T) {
-	masters := redistest.Start(t, 5)
+	masters := start(t, 5)
 	inside := make([]atomic.Int32, 3)
 	var entered atomic.Int32
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -311,7 +331,7 @@ func TestMutualExclusion(t *testing.T) {
 }
 
 func TestInspectAndUnlock(t *testing.T) {
-	masters := redistest.Start(t, 3)
+	masters := start(t, 3)
 	a, b := connect(t, redistest.Addrs(masters)), connect(t, redistest.Addrs(masters))
 	lease, err := a.TryLock(t.Context(), "name", long)
 	require.NoError(t, err)
@@ -343,7 +363,7 @@ func TestInspectAndUnlock(t *testing.T) {
 }
 
 func TestClosedClient(t *testing.T) {
-	masters := redistest.Start(t, 3)
+	masters := start(t, 3)
 	c := connect(t, redistest.Addrs(masters))
 	take(t, "busy", masters)
 	waiting := make(chan error)

@@ -40,6 +40,11 @@ type Options struct {
 	Redis func(*redis.Options)
 	// Trace is told what happens; nil for nobody.
 	Trace *Trace
+	// Unguarded has every master vote, whether or not it can be sure to remember what
+	// it granted: textbook Redlock. A master that restarts empty, is flushed or fails
+	// over can then give a lock to two holders. It is for masters that hide who they
+	// are (managed, proxied, or in memory), and needs no Init. Health says so.
+	Unguarded bool
 }
 
 // withDefaults returns o with its zero values filled in, or what is wrong with it.

@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/quorumlock/redlock-go/clock"
 	"github.com/quorumlock/redlock-go/quorum"
@@ -18,14 +19,15 @@ type question struct {
 	round    quorum.Round
 	replies  chan master.Reply // has room for all, so that late ones hold nobody up
 	votes    []Vote
-	runs     []string      // run_id of who voted; "" if it hides it
-	ripe     clock.Instant // when the votes were enough to decide
-	told     int           // of a release: how many who wait elsewhere were told, on any one master
+	runs     []string       // run_id of who voted; "" if it hides it
+	tails    []*master.Tail // of locks and extensions, where there is a guard
+	ripe     clock.Instant  // when the votes were enough to decide
+	told     int            // of a release: how many who wait elsewhere were told, on any one master
 }
 
 // newQuestion returns a question that can be won until the deadline.
 func (c *Client) newQuestion(names []string, deadline clock.Instant) *question {
-	return &question{
+	q := &question{
 		client:   c,
 		names:    names,
 		deadline: deadline,
@@ -33,6 +35,15 @@ func (c *Client) newQuestion(names []string, deadline clock.Instant) *question {
 		replies:  make(chan master.Reply, len(c.masters)),
 		votes:    make([]Vote, len(c.masters)),
 		runs:     make([]string, len(c.masters)),
+	}
+	return q
+}
+
+// needTenure has only such votes count that masters with tenure give.
+func (q *question) needTenure() {
+	if g := q.client.guard; g != nil {
+		q.tails = make([]*master.Tail, len(q.votes))
+		q.round.CountBy(func(granted func(voter int) bool) int { return g.count(q.tails, granted) })
 	}
 }
 
@@ -113,10 +124,58 @@ func (q *question) countIn() {
 func (q *question) take(r master.Reply) {
 	q.votes[r.Voter] = Vote{Answer: r.Answer, Left: r.Left, Missing: r.Missing, Err: r.Err, unsent: r.Unsent}
 	q.runs[r.Voter] = r.Run
-	q.round.Count(quorum.Ballot{Voter: r.Voter, Master: r.Run, Answer: r.Answer})
+	if q.tails != nil {
+		q.examine(r)
+	}
+	q.round.Count(quorum.Ballot{Voter: r.Voter, Master: r.Run, Answer: q.votes[r.Voter].Answer})
 	q.told = max(q.told, r.Told)
 	if r.Op != master.Release && q.client.trace.Vote != nil {
 		q.client.trace.Vote(joined(q.names), q.named()[r.Voter])
+	}
+}
+
+// examine takes what a master said with its vote. A grant that can't count is unknown: the
+// key may be there.
+func (q *question) examine(r master.Reply) {
+	g := q.client.guard
+	q.tails[r.Voter] = r.Tail
+	if r.Tail == nil {
+		return
+	}
+	if err := g.admit(r.Voter, r.Tail); err != nil {
+		g.keeper.wake()
+		if v := &q.votes[r.Voter]; v.Answer == quorum.Granted {
+			v.Answer, v.Err = quorum.Unknown, err
+		}
+	}
+}
+
+// object marks, in a round that was not won, the grants that did not count, with the
+// reason.
+func (q *question) object() {
+	for i, t := range q.tails {
+		if v := &q.votes[i]; t != nil && v.Answer == quorum.Granted {
+			if err := q.client.guard.objection(q.tails, i); err != nil {
+				q.client.guard.keeper.wake()
+				v.Answer, v.Err = quorum.Unknown, err
+			}
+		}
+	}
+}
+
+// advise has the votes that could not count, of a round that was not won, say what is to
+// be done about it.
+func (q *question) advise(ctx context.Context) {
+	q.object()
+	g := q.client.guard
+	if g == nil || !slices.ContainsFunc(q.votes, func(v Vote) bool { return errors.Is(v.Err, errNoTenure) }) {
+		return
+	}
+	standings := g.keeper.settled(ctx)
+	for i := range q.votes {
+		if v := &q.votes[i]; errors.Is(v.Err, errNoTenure) {
+			v.Err = g.advice(standings[i], q.tails)
+		}
 	}
 }
 
@@ -143,6 +202,7 @@ func (q *question) verdict(op string, d quorum.Decision) error {
 		return nil
 	}
 	q.countAll()
+	q.object()
 	switch {
 	case d == quorum.Expired:
 		return q.fail(op, ErrExpired)

@@ -84,16 +84,21 @@ func (c *Client) attempt(ctx context.Context, names []string, ttl time.Duration)
 	start := c.clock.Now()
 	deadline := c.drift.Deadline(start, ttl)
 	q := c.newQuestion(names, deadline)
+	q.needTenure()
 	q.ask(master.NewAcquire(q.keys(), token, ttl+clock.Grace, deadline))
 	decision := q.count(ctx)
 	if decision == quorum.Won {
 		c.lastTrip.Store(int64(q.ripe.Sub(start)))
+		if c.guard != nil {
+			c.guard.won(q.tails, q.ripe)
+		}
 		return c.held(ctx, q, token, ttl, start), nil
 	}
 	if decision == quorum.Lost {
 		q.countRest(ctx) // so that it is clear whether the lock is held, or the masters are away
 	}
 	c.letGo(q, token, c.gone(start, ttl))
+	q.advise(ctx)
 	return nil, q.fail("lock", c.reason(ctx, q, decision))
 }
 
@@ -105,6 +110,8 @@ func (c *Client) held(ctx context.Context, q *question, token string, ttl time.D
 		token:    token,
 		ttl:      ttl,
 		won:      q,
+		asked:    q,
+		tenures:  make([]string, len(q.votes)),
 		turn:     make(chan struct{}, 1),
 		freed:    make(chan struct{}),
 		leases:   1,

@@ -5,12 +5,13 @@ package redlock
 // the client. Calls for
 // different locks can come at the same time.
 type Trace struct {
-	Attempt  func(name string)            // an attempt begins
-	Vote     func(name string, vote Vote) // a master answered, to a lock or an extension
-	Held     func(l *Lease)               // an attempt succeeded
-	Extended func(l *Lease)               // so did an extension
-	Lost     func(l *Lease, cause error)  // the lease ended before it was released
-	Released func(l *Lease)               // Release was called, and its requests are on their way
+	Attempt  func(name string)             // an attempt begins
+	Vote     func(name string, vote Vote)  // a master answered, to a lock or an extension
+	Held     func(l *Lease)                // an attempt succeeded
+	Extended func(l *Lease)                // so did an extension
+	Lost     func(l *Lease, cause error)   // the lease ended before it was released
+	Released func(l *Lease)                // Release was called, and its requests are on their way
+	Tenure   func(master string, has bool) // a master was found to have tenure, or to have lost it
 }
 
 func (t *Trace) attempt(name string) {
@@ -34,6 +35,12 @@ func (t *Trace) extended(l *Lease) {
 func (t *Trace) lost(l *Lease, cause error) {
 	if t.Lost != nil {
 		t.Lost(l, cause)
+	}
+}
+
+func (t *Trace) tenure(master string, has bool) {
+	if t.Tenure != nil {
+		t.Tenure(master, has)
 	}
 }
 

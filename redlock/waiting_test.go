@@ -58,7 +58,7 @@ func requireListening(t *testing.T, name string, masters []*redistest.Master, li
 }
 
 func TestReleaseWakesAWaiterInAnotherProcess(t *testing.T) {
-	masters := redistest.Start(t, 5)
+	masters := start(t, 5)
 	a, b := connect(t, redistest.Addrs(masters)), connect(t, redistest.Addrs(masters))
 	held, err := a.Lock(t.Context(), "name", long)
 	require.NoError(t, err)
@@ -101,8 +101,8 @@ func TestWaiterThatIsNotTold(t *testing.T) {
 		}},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
-			masters := redistest.Start(t, 3)
-			c := connect(t, redistest.Addrs(masters))
+			masters := start(t, 3)
+			c := connectUnguarded(t, redistest.Addrs(masters)) // with a guard, nobody gets it from such masters
 			take(t, "name", masters)
 			waiting := lock(t.Context(), c, "name")
 			requireListening(t, "name", masters, 1)
@@ -114,7 +114,7 @@ func TestWaiterThatIsNotTold(t *testing.T) {
 
 // Who waits in one process is served in order, and only the first asks the masters.
 func TestLineIsServedInOrder(t *testing.T) {
-	masters := redistest.Start(t, 3)
+	masters := start(t, 3)
 	a, b := connect(t, redistest.Addrs(masters)), connect(t, redistest.Addrs(masters))
 	held, err := a.Lock(t.Context(), "name", long)
 	require.NoError(t, err)
@@ -142,7 +142,7 @@ func TestLineIsServedInOrder(t *testing.T) {
 
 // Two hundred waiters cost the masters no more than one.
 func TestWaitersDoNotMeltTheMasters(t *testing.T) {
-	masters := redistest.Start(t, 3)
+	masters := start(t, 3)
 	c := connect(t, redistest.Addrs(masters))
 	held, err := c.Lock(t.Context(), "name", long)
 	require.NoError(t, err)
@@ -176,7 +176,7 @@ func commands(t *testing.T, m *redistest.Master) (calls int) {
 
 // Leases that are never released, only left to end, leave nothing behind.
 func TestLeasesThatAreLeftToEnd(t *testing.T) {
-	c := connect(t, redistest.Addrs(redistest.Start(t, 1)))
+	c := connect(t, redistest.Addrs(start(t, 1)))
 	const n = 5000
 	for i := range n {
 		_, err := c.TryLock(t.Context(), fmt.Sprint(i), redlock.MinTTL)
@@ -186,7 +186,7 @@ func TestLeasesThatAreLeftToEnd(t *testing.T) {
 }
 
 func TestWaitersThatGiveUp(t *testing.T) {
-	masters := redistest.Start(t, 3)
+	masters := start(t, 3)
 	a, b := connect(t, redistest.Addrs(masters)), connect(t, redistest.Addrs(masters))
 	held, err := a.Lock(t.Context(), "name", long)
 	require.NoError(t, err)
@@ -209,7 +209,7 @@ func TestWaitersThatGiveUp(t *testing.T) {
 
 // A holder that overruns its lease does not hold up those behind it in its process.
 func TestHolderOfThisProcessExpires(t *testing.T) {
-	masters := redistest.Start(t, 3)
+	masters := start(t, 3)
 	c := connect(t, redistest.Addrs(masters))
 	held, err := c.Lock(t.Context(), "name", 100*time.Millisecond)
 	require.NoError(t, err)
@@ -222,7 +222,7 @@ func TestHolderOfThisProcessExpires(t *testing.T) {
 }
 
 func TestCloseEndsAllWaits(t *testing.T) {
-	masters := redistest.Start(t, 3)
+	masters := start(t, 3)
 	a, b := connect(t, redistest.Addrs(masters)), connect(t, redistest.Addrs(masters))
 	held, err := a.Lock(t.Context(), "name", long)
 	require.NoError(t, err)
@@ -242,7 +242,7 @@ func TestCloseEndsAllWaits(t *testing.T) {
 
 // Close waits for the clean-up of attempts that are under way, whenever it comes.
 func TestCloseAmidAnAttemptLeavesNoKey(t *testing.T) {
-	masters := redistest.Start(t, 3)
+	masters := start(t, 3)
 	take(t, "busy", masters[:2]) // each attempt is granted by the third, and must give that back
 	for i := range 100 {
 		c := connect(t, redistest.Addrs(masters))
@@ -266,7 +266,7 @@ func TestCloseAmidAnAttemptLeavesNoKey(t *testing.T) {
 }
 
 func TestLockWithinItself(t *testing.T) {
-	masters := redistest.Start(t, 3)
+	masters := start(t, 3)
 	c := connect(t, redistest.Addrs(masters))
 	outer, err := c.Lock(t.Context(), "name", long)
 	require.NoError(t, err)
@@ -306,7 +306,7 @@ func TestLockWithinItself(t *testing.T) {
 }
 
 func TestDoWithinDo(t *testing.T) {
-	masters := redistest.Start(t, 3)
+	masters := start(t, 3)
 	c := connect(t, redistest.Addrs(masters))
 	boom := errors.New("boom")
 	err := c.Do(t.Context(), "a", long, func(ctx context.Context) error {
@@ -324,7 +324,7 @@ func TestDoWithinDo(t *testing.T) {
 }
 
 func TestLockAll(t *testing.T) {
-	masters := redistest.Start(t, 5)
+	masters := start(t, 5)
 	a, b := connect(t, redistest.Addrs(masters)), connect(t, redistest.Addrs(masters))
 	both, err := a.LockAll(t.Context(), long, "y", "x", "y")
 	require.NoError(t, err)
@@ -359,7 +359,7 @@ func TestLockAll(t *testing.T) {
 // Names in any order, overlapping in any way, from several processes and goroutines:
 // nobody waits for ever, and nobody meets another.
 func TestLockAllNeitherDeadlocksNorMixes(t *testing.T) {
-	masters := redistest.Start(t, 3)
+	masters := start(t, 3)
 	var inside [3]atomic.Int32
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -66,7 +66,7 @@ func usage(format string, args ...any) error {
 func failure(err error) *exitError {
 	switch {
 	case errors.Is(err, redlock.ErrUnsafe):
-		return &exitError{code: exitUnsafe, outcome: unsafe, err: err}
+		return &exitError{code: exitUnsafe, outcome: unsafe, err: once(err)}
 	case errors.Is(err, redlock.ErrHeld):
 		return &exitError{code: exitNotAcquired, outcome: notAcquired, err: err}
 	case errors.Is(err, redlock.ErrNoQuorum), errors.Is(err, redlock.ErrExpired):
@@ -74,6 +74,32 @@ func failure(err error) *exitError {
 	default:
 		return &exitError{code: exitSoftware, outcome: failed, err: err}
 	}
+}
+
+// commonError is an error for which all masters have the same reason, which is said once.
+type commonError struct {
+	err *redlock.Error
+	why error
+}
+
+func (e *commonError) Error() string {
+	return fmt.Sprintf("%s %q: %v (on all %d masters)", e.err.Op, e.err.Name, e.why, len(e.err.Votes))
+}
+
+func (e *commonError) Unwrap() error { return e.err }
+
+// once returns err, or what it comes to if that is the same for all masters.
+func once(err error) error {
+	e, ok := errors.AsType[*redlock.Error](err)
+	if !ok || len(e.Votes) < 2 {
+		return err
+	}
+	for _, v := range e.Votes {
+		if first := e.Votes[0].Err; v.Err == nil || first == nil || v.Err.Error() != first.Error() {
+			return err
+		}
+	}
+	return &commonError{e, e.Votes[0].Err}
 }
 
 // conclude tells what went wrong, in one line, and returns the exit code.

@@ -36,7 +36,7 @@ func TestMajorityGone_TheGroupIsDeadBeforeTheLockIsAnothers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			masters := redistest.Start(t, 5)
+			masters := initialised(t, 5)
 			addrs := redistest.Addrs(masters)
 			file := inTemp(t, "end.json")
 			a, argv := newActor(t, tt.traits...)
@@ -85,7 +85,7 @@ func validUntil(t *testing.T, addrs []string) clock.Instant {
 
 func TestTERM_ComesKillGraceBeforeTheEnd(t *testing.T) {
 	t.Parallel()
-	masters := redistest.Start(t, 3)
+	masters := initialised(t, 3)
 	addrs := redistest.Addrs(masters)
 	a, argv := newActor(t, "parent") // notes TERM, and goes on
 	p := redlockRun(t, addrs, append([]string{"--ttl", lostTTL.String(), "--kill-grace", "2s", "job"}, argv...)...)
@@ -102,7 +102,7 @@ func TestTERM_ComesKillGraceBeforeTheEnd(t *testing.T) {
 
 func TestMastersBackInTime_TheLockIsKept(t *testing.T) {
 	t.Parallel()
-	masters := redistest.Start(t, 5)
+	masters := initialised(t, 5)
 	a, argv := newActor(t)
 	p := redlockRun(t, redistest.Addrs(masters), append([]string{"--ttl", "10s", "--kill-grace", "1s", "job"}, argv...)...)
 	a.ready()
@@ -206,7 +206,7 @@ func TestWhatTheCommandLeftBehind_IsDeadBeforeTheLockIsFree(t *testing.T) {
 
 func TestReleaseThatFindsNoQuorum_IsNoFailureOfTheCommand(t *testing.T) {
 	t.Parallel()
-	masters := redistest.Start(t, 3)
+	masters := initialised(t, 3)
 	a, argv := newActor(t)
 	p := redlockRun(t, redistest.Addrs(masters), append([]string{"--ttl", "30s", "job"}, argv...)...)
 	a.ready()

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -50,7 +51,7 @@ func withPrograms(m *testing.M) int {
 			panic(err)
 		}
 	}
-	for _, v := range []string{mastersVar, nameVar, tokenVar, ttlVar, heldVar} {
+	for _, v := range []string{mastersVar, unguardedVar, nameVar, tokenVar, ttlVar, heldVar} {
 		_ = os.Unsetenv(v) // the tests may themselves run under redlock
 	}
 	_ = os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
@@ -71,6 +72,9 @@ func start(t *testing.T, prepare func(*exec.Cmd), args ...string) *process {
 	t.Helper()
 	p := &process{t: t, cmd: exec.Command("redlock", args...), done: make(chan struct{})}
 	p.cmd.Env = os.Environ()
+	if unguarded(t) {
+		p.cmd.Env = append(p.cmd.Env, unguardedVar+"=1")
+	}
 	p.cmd.Stdout, p.cmd.Stderr = output(t, "out"), output(t, "err")
 	if prepare != nil {
 		prepare(p.cmd)
@@ -163,18 +167,44 @@ func eventually(t *testing.T, done func() bool, what string, args ...any) {
 	require.True(t, redistest.Poll(done), "never came: "+fmt.Sprintf(what, args...))
 }
 
+// inMemory are the tests, by name, whose masters are in memory. These go without the guard.
+var inMemory sync.Map
+
+// unguarded reports whether the masters of a test, or of the one it is part of, are in memory.
+func unguarded(t *testing.T) bool {
+	for name := t.Name(); ; {
+		if _, ok := inMemory.Load(name); ok {
+			return true
+		}
+		i := strings.LastIndex(name, "/")
+		if i < 0 {
+			return false
+		}
+		name = name[:i]
+	}
+}
+
 // fiveEmbedded are five masters inside the test, for what needs no fault.
 func fiveEmbedded(t *testing.T) []string {
 	t.Helper()
+	inMemory.Store(t.Name(), true)
 	m, err := embedded.Start(5)
 	require.NoError(t, err)
 	t.Cleanup(m.Close)
 	return m.Addrs()
 }
 
+// initialised are n real masters that are a group.
+func initialised(t *testing.T, n int) []*redistest.Master {
+	t.Helper()
+	masters := redistest.Start(t, n)
+	require.NoError(t, newClient(t, redistest.Addrs(masters)).Init(t.Context()))
+	return masters
+}
+
 func newClient(t *testing.T, addrs []string) *redlock.Client {
 	t.Helper()
-	c, err := redlock.New(redlock.Options{Masters: addrs})
+	c, err := redlock.New(redlock.Options{Masters: addrs, Unguarded: unguarded(t)})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c

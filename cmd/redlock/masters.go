@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -17,17 +18,19 @@ import (
 
 const (
 	mastersVar       = "REDLOCK_MASTERS"
+	unguardedVar     = "REDLOCK_UNGUARDED"
 	embeddedMasters  = 5
 	defaultRedisPort = "6379"
 )
 
 // masters are the flags that say which masters a lock is taken on.
 type masters struct {
-	list     string
-	file     string
-	embedded bool
-	maxTTL   time.Duration
-	prefix   string
+	list      string
+	file      string
+	embedded  bool
+	maxTTL    time.Duration
+	prefix    string
+	unguarded bool
 }
 
 func (m *masters) addTo(flags *pflag.FlagSet) {
@@ -35,6 +38,7 @@ func (m *masters) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&m.file, "masters-file", "", "read the masters from `FILE`, one a line")
 	flags.BoolVar(&m.embedded, "embedded", false, "use five masters inside this process: for a demo, as they exclude nobody outside of it")
 	flags.DurationVar(&m.maxTTL, "max-ttl", redlock.DefaultMaxTTL, "the longest ttl that any client of these masters takes")
+	flags.BoolVar(&m.unguarded, "unguarded", false, "have every master vote, also one that may have forgotten what it granted; else "+unguardedVar+"=1 in the environment")
 	flags.StringVar(&m.prefix, "prefix", "", "goes before each NAME to make its key; all clients must agree on it")
 }
 
@@ -115,39 +119,78 @@ type cluster struct {
 	embedded *embedded.Masters
 }
 
-// open returns a client of the masters that were asked for. Close it.
+// open returns a client of the masters that were asked for, and says what is weak about
+// them. Close it.
 func (a *app) open(trace *redlock.Trace) (*cluster, error) {
-	c := &cluster{}
-	var addresses []string
-	var err error
-	if a.masters.embedded {
-		if c.embedded, err = embedded.Start(embeddedMasters); err != nil {
-			return nil, failure(err)
-		}
-		addresses = c.embedded.Addrs()
-	} else if addresses, err = a.masters.addresses(); err != nil {
-		return nil, err
-	}
-	for _, m := range addresses {
-		c.names = append(c.names, shown(m))
-	}
-	c.Client, err = redlock.New(redlock.Options{
-		Masters: addresses,
-		MaxTTL:  a.masters.maxTTL,
-		Prefix:  a.masters.prefix,
-		Trace:   trace,
-	})
+	c, err := a.connect(trace)
 	if err != nil {
-		c.close()
-		if errors.Is(err, redlock.ErrUnsafe) {
-			return nil, failure(err)
-		}
-		return nil, usage("%w", err)
+		return nil, err
 	}
 	for _, w := range c.Warnings() {
 		a.note("%s", w)
 	}
 	return c, nil
+}
+
+// connect returns a client of the masters that were asked for. Close it.
+func (a *app) connect(trace *redlock.Trace) (*cluster, error) {
+	if a.masters.embedded {
+		e, err := embedded.Start(embeddedMasters)
+		if err != nil {
+			return nil, failure(err)
+		}
+		return a.connectTo(&cluster{embedded: e}, e.Addrs(), trace)
+	}
+	addresses, err := a.masters.addresses()
+	if err != nil {
+		return nil, err
+	}
+	return a.connectTo(&cluster{}, addresses, trace)
+}
+
+// connectTo makes c a client of the masters at addresses.
+func (a *app) connectTo(c *cluster, addresses []string, trace *redlock.Trace) (*cluster, error) {
+	for _, m := range addresses {
+		c.names = append(c.names, shown(m))
+	}
+	unguarded, err := a.unguarded()
+	if err == nil {
+		c.Client, err = redlock.New(redlock.Options{
+			Masters:   addresses,
+			MaxTTL:    a.masters.maxTTL,
+			Prefix:    a.masters.prefix,
+			Trace:     trace,
+			Unguarded: unguarded,
+		})
+	}
+	if err == nil {
+		return c, nil
+	}
+	c.close()
+	if errors.Is(err, redlock.ErrUnsafe) {
+		return nil, failure(err)
+	}
+	return nil, usage("%w", err)
+}
+
+// unguarded reports whether the masters are to vote without the guard, and says so.
+func (a *app) unguarded() (bool, error) {
+	yes := a.masters.unguarded
+	if v := os.Getenv(unguardedVar); v != "" {
+		set, err := strconv.ParseBool(v)
+		if err != nil {
+			return false, usage("%s is %q: want 1 or 0", unguardedVar, v)
+		}
+		yes = yes || set
+	}
+	switch {
+	case a.masters.embedded:
+		a.detail("masters in memory go without the guard: every one votes, whether or not it remembers")
+		return true, nil
+	case yes:
+		a.detail("the guard is off (--unguarded or %s): every master votes, also one that may have forgotten", unguardedVar)
+	}
+	return yes, nil
 }
 
 func (c *cluster) close() {

@@ -21,6 +21,9 @@ Name the masters, three or five of them, in one of these ways. Give an address a
   --masters-file FILE                 one a line; lines that begin with # are comments
   --embedded                          five masters inside this process, to try it out
 
+Masters are initialised once, by redlock init, before any lock is taken on them; redlock
+doctor shows what each is like.
+
 URLs with passwords belong into the environment or a file: the arguments of a command
 can be read by everybody on the machine.`
 
@@ -66,7 +69,8 @@ func (a *app) command() *cobra.Command {
 	root.MarkFlagsMutuallyExclusive("quiet", "verbose")
 	root.MarkFlagsMutuallyExclusive("masters", "masters-file", "embedded")
 
-	root.AddCommand(a.runCommand(), a.statusCommand(), a.unlockCommand())
+	root.AddCommand(a.runCommand(), a.statusCommand(), a.unlockCommand(),
+		a.doctorCommand(), a.initCommand(), a.replaceCommand())
 	return root
 }
 

@@ -47,7 +47,7 @@ Exit code: the command's own, or 128+n if signal n ended it, and
    69  no quorum: too few masters answer
    75  not acquired: another holds the lock (-E changes this code)
    76  the lock was lost while the command ran, whatever it returned
-   78  the masters as they are can't make the promise
+   78  the masters as they are can't make the promise, or were never initialised
   126  CMD can't be executed
   127  CMD is not found
 128+n  signal n came while redlock waited for the lock

@@ -149,3 +149,35 @@ func TestUnlockByForce_AsksFirst(t *testing.T) {
 	assert.Equal(t, exitOK, c.code())
 	assertFree(t, addrs, "job")
 }
+
+func TestOperators_AreAskedFirst(t *testing.T) {
+	t.Parallel()
+	addrs := redistest.Addrs(redistest.Start(t, 4))
+	redlock := []string{"redlock", "--max-ttl", brief.String(), "--masters", strings.Join(addrs[:3], ",")}
+	asked := func(answer string, args ...string) *console {
+		c := inTerminal(t, append(redlock, args...)...)
+		c.shows("Is that so? [y/N]")
+		c.types(answer + "\n")
+		return c
+	}
+	c := asked("", "init")
+	assert.Equal(t, exitNotHeld, c.code())
+	c.shows("left as they are")
+	_, code := examined(t, addrs[:3])
+	assert.Equal(t, exitUnsafe, code, "they were not left")
+	c = asked("yes", "init", "--quiet")
+	assert.Equal(t, exitOK, c.code())
+	c.shows("No lock is held on these masters")
+	c.shows("all 3 masters vote")
+	c = inTerminal(t, append(redlock, "init")...)
+	assert.Equal(t, exitOK, c.code(), "there is nothing to ask for")
+
+	c = asked("n", "replace", addrs[2], addrs[3])
+	assert.Equal(t, exitNotHeld, c.code())
+	_, code = examined(t, addrs[:3])
+	assert.Equal(t, exitOK, code, "they were not left")
+	c = asked("y", "replace", addrs[2], addrs[3])
+	assert.Equal(t, exitOK, c.code())
+	c.shows(addrs[2] + " is out for good")
+	c.shows(addrs[3] + " votes instead of")
+}

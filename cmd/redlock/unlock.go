@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -57,8 +55,11 @@ func (a *app) unlock(ctx context.Context, name string, f unlockFlags) error {
 		return usage("unlock %q: say who holds it with --token, or use --force", name)
 	case f.yes && !f.force:
 		return usage("--yes goes with --force")
-	case f.force && !f.yes && !isTerminal(a.in):
-		return usage("unlock %q: --force asks first, and there is no terminal: add --yes if you mean it", name)
+	}
+	if f.force {
+		if err := a.canAsk(f.yes, fmt.Sprintf("unlock %q: --force", name)); err != nil {
+			return err
+		}
 	}
 	c, err := a.open(nil)
 	if err != nil {
@@ -94,7 +95,7 @@ func (a *app) unlockAll(ctx context.Context, c *cluster, name string, yes bool) 
 	if len(tokens) == 0 {
 		return v.exit(name, holdings)
 	}
-	if !yes && !a.confirmed(name) {
+	if !yes && !a.confirmed(fmt.Sprintf("Free %q? Its holder may be at work.", name)) {
 		return &exitError{code: exitNotHeld, outcome: failed, err: fmt.Errorf("unlock %q: left as it is", name)}
 	}
 	var failed error
@@ -117,12 +118,4 @@ func seen(holdings []redlock.Holding) []string {
 		}
 	}
 	return tokens
-}
-
-// confirmed asks at the terminal.
-func (a *app) confirmed(name string) bool {
-	_, _ = fmt.Fprintf(a.err, "Free %q? Its holder may be at work. [y/N] ", name)
-	answer, _ := bufio.NewReader(a.in).ReadString('\n') // an end of input is no yes
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer == "y" || answer == "yes"
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/quorumlock/redlock-go/clock"
@@ -45,7 +46,7 @@ func (m *Master) run(ctx context.Context) {
 // connect opens a session, makes sure that nothing sent over the one before it can
 // still be executed, and delivers what is owed.
 func (m *Master) connect(ctx context.Context, last *predecessor) (*session, error) {
-	s, err := open(ctx, m.redis)
+	s, err := open(ctx, m.redis, m.clock, m.guard)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func (m *Master) settle(s *session) (settled bool, err error) {
 // serve sends what is queued until the connection breaks, or, with a nil error,
 // until the master is closed and nothing is queued any more.
 func (m *Master) serve(s *session) error {
-	used := m.clock.Now()
+	checked := m.clock.Now()
 	var spare []Request
 	for {
 		// Those who were just answered get to ask again before the next batch leaves:
@@ -105,13 +106,19 @@ func (m *Master) serve(s *session) error {
 			return nil
 		}
 		now := m.clock.Now()
-		if now.Sub(used) > idleTime && s.ping(context.Background()) != nil {
-			// Servers and firewalls close idle connections. If all masters
-			// seemed to be away then, it would look like no quorum.
+		if slices.ContainsFunc(batch, s.isTooOldFor) {
 			m.putBack(batch)
 			return errStale
 		}
-		used = now
+		if now.Sub(checked) > checkTime {
+			// Servers and firewalls close idle connections. If all masters
+			// seemed to be away then, it would look like no quorum.
+			if err := s.check(context.Background()); err != nil {
+				m.putBack(batch)
+				return err
+			}
+			checked = now
+		}
 		owed, err := s.exchange(context.Background(), intime(batch, now))
 		if err != nil {
 			m.remember(owed)

@@ -30,7 +30,7 @@ const (
 // lane returns a lane to addr that gives up soon, and is closed with the test.
 func lane(t *testing.T, addr string) *master.Master {
 	t.Helper()
-	m := master.New(&redis.Options{Addr: addr, ReadTimeout: timeout}, clock.System)
+	m := master.New(&redis.Options{Addr: addr, ReadTimeout: timeout}, clock.System, nil)
 	t.Cleanup(m.Close)
 	return m
 }
@@ -79,12 +79,12 @@ func TestLane(t *testing.T) {
 	assert.Equal(t, redisMaster.RunID(), got.Run, "votes say whose they are")
 	assert.Equal(t, quorum.Refused, ask(m, acquire("k", "other's")).Answer)
 
-	got = ask(m, master.NewExtend([]string{"k"}, "other's", ttl, later()))
+	got = ask(m, master.NewExtend([]string{"k"}, "other's", ttl, false, later()))
 	assert.Equal(t, quorum.Refused, got.Answer)
 	assert.Positive(t, got.Left)
-	assert.Equal(t, quorum.Granted, ask(m, master.NewExtend([]string{"k"}, "mine", 2*ttl, later())).Answer)
+	assert.Equal(t, quorum.Granted, ask(m, master.NewExtend([]string{"k"}, "mine", 2*ttl, false, later())).Answer)
 	assert.Greater(t, redisMaster.Client().PTTL(t.Context(), "k").Val(), ttl)
-	assert.Equal(t, quorum.Granted, ask(m, master.NewExtend([]string{"k"}, "mine", ttl, later())).Answer)
+	assert.Equal(t, quorum.Granted, ask(m, master.NewExtend([]string{"k"}, "mine", ttl, false, later())).Answer)
 	assert.Greater(t, redisMaster.Client().PTTL(t.Context(), "k").Val(), ttl, "an extension never shortens")
 
 	got = ask(m, master.NewInspect("k"))
@@ -95,7 +95,7 @@ func TestLane(t *testing.T) {
 	assert.Equal(t, "mine", holder(t, redisMaster, "k"), "a release frees only its own")
 	assert.Equal(t, quorum.Granted, ask(m, release("k", "mine")).Answer)
 	assert.True(t, ask(m, release("k", "mine")).Missing)
-	assert.True(t, ask(m, master.NewExtend([]string{"k"}, "mine", ttl, later())).Missing)
+	assert.True(t, ask(m, master.NewExtend([]string{"k"}, "mine", ttl, false, later())).Missing)
 	assert.Empty(t, holder(t, redisMaster, "k"), "an extension puts nothing back")
 	assert.Empty(t, ask(m, master.NewInspect("k")).Token)
 }
@@ -232,7 +232,7 @@ func TestTooLateIsNotSent(t *testing.T) {
 func TestIdleConnectionThatWasClosed(t *testing.T) {
 	redisMaster := redistest.Start(t, 1)[0]
 	idle := &idler{Clock: clock.System}
-	m := master.New(&redis.Options{Addr: redisMaster.Addr()}, idle)
+	m := master.New(&redis.Options{Addr: redisMaster.Addr()}, idle, nil)
 	t.Cleanup(m.Close)
 	require.Equal(t, quorum.Granted, ask(m, acquire("k", "t")).Answer)
 	require.NoError(t, redisMaster.Client().Do(t.Context(), "client", "kill", "type", "normal", "skipme", "yes").Err())
@@ -280,7 +280,7 @@ func TestWhoCannotVote(t *testing.T) {
 		const secret = "open-sesame"
 		closed := redistest.Start(t, 1)[0]
 		require.NoError(t, closed.Client().ConfigSet(t.Context(), "requirepass", "another").Err())
-		m := master.New(&redis.Options{Addr: closed.Addr(), Password: secret}, clock.System)
+		m := master.New(&redis.Options{Addr: closed.Addr(), Password: secret}, clock.System, nil)
 		t.Cleanup(m.Close)
 		err := ask(m, acquire("k", "t")).Err
 		assert.ErrorContains(t, err, "WRONGPASS")
@@ -297,7 +297,7 @@ func demote(t *testing.T, m *redistest.Master, of string) {
 
 func TestClose(t *testing.T) {
 	redisMaster := redistest.Start(t, 1)[0]
-	m := master.New(&redis.Options{Addr: redisMaster.Addr()}, clock.System)
+	m := master.New(&redis.Options{Addr: redisMaster.Addr()}, clock.System, nil)
 	require.Equal(t, quorum.Granted, ask(m, acquire("k", "t")).Answer)
 	replies := send(m, release("k", "t"))
 	m.Close()
@@ -305,8 +305,8 @@ func TestClose(t *testing.T) {
 	assert.ErrorIs(t, ask(m, acquire("k", "t")).Err, master.ErrClosed)
 	m.Close()
 
-	master.New(&redis.Options{Addr: redisMaster.Addr()}, clock.System).Close() // never used
-	away := master.New(&redis.Options{Addr: "127.0.0.1:1"}, clock.System)
+	master.New(&redis.Options{Addr: redisMaster.Addr()}, clock.System, nil).Close() // never used
+	away := master.New(&redis.Options{Addr: "127.0.0.1:1"}, clock.System, nil)
 	require.Error(t, ask(away, acquire("k", "t")).Err)
 	away.Close()
 }

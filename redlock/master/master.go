@@ -29,7 +29,7 @@ import (
 // Bounds of a lane.
 const (
 	maxQueue   = 1 << 13               // requests that wait, and releases that are owed
-	idleTime   = time.Second           // after which a connection is asked whether it is still one
+	checkTime  = time.Second           // after which a connection is asked whether all is as it was
 	minBackoff = 50 * time.Millisecond // between attempts to reach a master
 	maxBackoff = time.Second
 )
@@ -61,6 +61,7 @@ type Master struct {
 	redis *redis.Options
 	clock clock.Clock
 	ear   ear
+	guard *guard        // nil for none
 	wake  chan struct{} // there is something in the queue, or the lane is to close
 	done  chan struct{} // the lane has ended
 
@@ -73,11 +74,13 @@ type Master struct {
 }
 
 // New returns the master that o leads to. It is reached when it is first asked.
-func New(o *redis.Options, c clock.Clock) *Master {
+// A master with a guard ends its batches of locks and extensions with a [Tail].
+func New(o *redis.Options, c clock.Clock, g *Guard) *Master {
 	o = settings(o)
 	return &Master{
 		redis: o,
 		clock: c,
+		guard: newGuard(g),
 		ear:   ear{redis: o, listeners: map[string]func(){}},
 		wake:  make(chan struct{}, 1),
 		done:  make(chan struct{}),

@@ -3,6 +3,7 @@ package master
 import (
 	_ "embed"
 	"errors"
+	"math"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/quorumlock/redlock-go/clock"
 	"github.com/quorumlock/redlock-go/quorum"
+	"github.com/quorumlock/redlock-go/quorum/tenure"
 )
 
 // Op is what a request asks of a master.
@@ -17,10 +19,13 @@ type Op uint8
 
 // What can be asked.
 const (
-	Acquire Op = iota // SET key token NX PX ttl, for one key; the same for several
-	Extend            // move the keys' end, if they hold the token; never to sooner
-	Release           // delete the keys that hold the token, and tell who waits
-	Inspect           // say whose the key is, and for how long
+	Acquire  Op = iota // SET key token NX PX ttl, for one key; the same for several
+	Extend             // move the keys' end, if they hold the token; never to sooner
+	Release            // delete the keys that hold the token, and tell who waits
+	Inspect            // say whose the key is, and for how long
+	Look               // say who it is, and what its record of tenure is
+	Change             // change the record of tenure
+	Describe           // say all about itself
 )
 
 // Request is one question. The same one can be sent to any number of masters, with
@@ -39,6 +44,8 @@ type Request struct {
 	Owe   bool
 	Voter int          // comes back in the Reply
 	To    chan<- Reply // must have room: a master never waits for who asked
+
+	dialledSince clock.Instant // of Look: over a connection that is no older
 }
 
 // NewAcquire asks for keys to be set to token for ttl, if none of them exists.
@@ -52,10 +59,15 @@ func NewAcquire(keys []string, token string, ttl time.Duration, notAfter clock.I
 	return r
 }
 
-// NewExtend asks for keys to live for ttl from now, if all hold token.
-func NewExtend(keys []string, token string, ttl time.Duration, notAfter clock.Instant) Request {
+// NewExtend asks for keys to live for ttl from now, if all hold token. It puts those back
+// that are gone, if restore says so: a master may have lost them.
+func NewExtend(keys []string, token string, ttl time.Duration, restore bool, notAfter clock.Instant) Request {
+	flag := "0"
+	if restore {
+		flag = "1"
+	}
 	return Request{op: Extend, token: token, notAfter: notAfter,
-		args: script(extendSHA, keys, token, milliseconds(ttl))}
+		args: script(extendSHA, keys, token, milliseconds(ttl), flag)}
 }
 
 // NewRelease asks for those keys to be deleted that hold token; by gone, they have
@@ -78,6 +90,36 @@ func NewInspect(key string) Request {
 	return Request{op: Inspect, args: []any{"get", key}}
 }
 
+// NewLook asks for the tail of a batch alone, over a connection that was not dialled
+// before dialledSince: a new one leads to whoever is at the address now.
+func NewLook(dialledSince clock.Instant) Request {
+	return Request{op: Look, dialledSince: dialledSince}
+}
+
+// atExecution stands for the time at which a master changes its record.
+const atExecution = tenure.Time(math.MinInt64)
+
+// NewChange asks for a transition of the record that t shows, if that is still the record.
+// It reports false if there is nothing to change.
+func NewChange(t *Tail, do tenure.Transition) (Request, bool) {
+	after, ok := do.Apply(*t.Record, t.Process, atExecution)
+	if !ok {
+		return Request{}, false
+	}
+	values := after.Values()
+	argv := []any{t.Process, t.text, whole, strings.Join(values, separator)}
+	for i, v := range values {
+		// Fences go on growing. Only who is not tenured is given others.
+		if f := tenure.Fields[i]; f != "high" || after.High != t.Record.High {
+			argv = append(argv, f, v)
+		}
+	}
+	return Request{op: Change, args: script(swapSHA, []string{record}, argv...)}, true
+}
+
+// NewDescribe asks a master all about itself.
+func NewDescribe() Request { return Request{op: Describe, args: []any{"info"}} }
+
 // Reply is a master's answer to one Request. Every Request gets exactly one.
 type Reply struct {
 	Op     Op
@@ -91,6 +133,10 @@ type Reply struct {
 	Missing bool
 	Err     error // why the answer is unknown
 	Unsent  bool  // nothing was sent, so that it can't have acted
+	// Tail: of Acquire, Extend and Look, where the client has a guard. Shared.
+	Tail   *Tail
+	Info   string            // of Describe: INFO
+	Config map[string]string // of Describe: CONFIG; nil if it is refused
 }
 
 // answer gives r's one reply.
@@ -111,24 +157,29 @@ var (
 	extendLua string
 	//go:embed release.lua
 	releaseLua string
+	//go:embed swap.lua
+	swapLua string
 )
 
 // The names that a master gives the scripts: their SHA-1 sums, which the handshake
 // checks, so that no hash is computed here.
 const (
 	acquireSHA = "292d714c1273574dc3f2f3a9808e17e9abf15037"
-	extendSHA  = "5f04ffd8824122f717973f91106db97fd1439ff5"
+	extendSHA  = "48043bdeb34a2106c4dfa503eeae4998116e1169"
+	swapSHA    = "2f42cf9e54ea57617716ab6810efca338fba5014"
 	releaseSHA = "d8fb8b4842df0c0c47a51c4d3417af213d833b2a"
 )
 
 // scripts maps these names to the scripts.
-var scripts = map[string]string{acquireSHA: acquireLua, extendSHA: extendLua, releaseSHA: releaseLua}
+var scripts = map[string]string{
+	acquireSHA: acquireLua, extendSHA: extendLua, releaseSHA: releaseLua, swapSHA: swapLua,
+}
 
 // command is one request on its way: the Redis commands that it became.
 type command struct {
 	Request
 	first  *redis.Cmd
-	second *redis.Cmd // of Inspect only: PTTL
+	second *redis.Cmd // of Inspect: PTTL; of Describe: CONFIG
 }
 
 // milliseconds rounds up: a key may outlive what its holder counts on, never the reverse.
@@ -138,6 +189,9 @@ func milliseconds(d time.Duration) int64 {
 
 // decode reads what the master replied. It trusts nothing but the shape it expects.
 func (c *command) decode() Reply {
+	if c.op == Look {
+		return Reply{Answer: quorum.Granted}
+	}
 	value, err := c.first.Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return Reply{Err: err}
@@ -150,6 +204,8 @@ func (c *command) decode() Reply {
 		return decodeScript(value)
 	case Inspect:
 		return c.decodeInspect(value)
+	case Describe:
+		return c.decodeDescribe(value)
 	default:
 		return decodeScript(value)
 	}
@@ -196,6 +252,21 @@ func (c *command) decodeInspect(value any) Reply {
 		return Reply{Err: errShape}
 	}
 	return Reply{Answer: quorum.Refused, Token: token, Left: time.Duration(left) * time.Millisecond}
+}
+
+func (c *command) decodeDescribe(value any) Reply {
+	info, ok := value.(string)
+	if !ok {
+		return Reply{Err: errShape}
+	}
+	r := Reply{Answer: quorum.Granted, Info: info}
+	if pairs, err := c.second.StringSlice(); err == nil {
+		r.Config = map[string]string{}
+		for i := 0; i+1 < len(pairs); i += 2 {
+			r.Config[pairs[i]] = pairs[i+1]
+		}
+	}
+	return r
 }
 
 var errShape = errors.New("the reply has a shape that Redis would not send: is this a Redis master?")

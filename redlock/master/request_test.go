@@ -19,7 +19,7 @@ func TestScriptsHaveTheirNames(t *testing.T) {
 		sum := sha1.Sum([]byte(text))
 		assert.Equal(t, hex.EncodeToString(sum[:]), sha)
 	}
-	assert.Len(t, scripts, 3)
+	assert.Len(t, scripts, 4)
 }
 
 func TestMillisecondsRoundUp(t *testing.T) {
@@ -40,7 +40,7 @@ func reply(r Request, value any, err error) *command {
 var questions = map[string]Request{
 	"acquire":     NewAcquire([]string{"k"}, "t", time.Second, 0),
 	"acquire two": NewAcquire([]string{"k", "l"}, "t", time.Second, 0),
-	"extend":      NewExtend([]string{"k"}, "t", time.Second, 0),
+	"extend":      NewExtend([]string{"k"}, "t", time.Second, false, 0),
 	"release":     NewRelease([]string{"k"}, "t", 0),
 	"inspect":     NewInspect("k"),
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/quorumlock/redlock-go/clock"
 )
 
 // Connection defaults, where the user's hook gives no others.
@@ -52,12 +54,18 @@ type session struct {
 	id     int64  // the connection's number at the master; 0 if it does not tell
 	run    string // run_id of the process at the other end; "" if it hides it
 
+	dialled clock.Instant
+	clock   clock.Clock
+	guard   *guard // nil for none
+	tail    *tail
+
 	timeout time.Duration // for one exchange
 }
 
 // open dials and does the handshake. go-redis is given a connection that is there
 // already, because it would print to standard error that it can't dial.
-func open(ctx context.Context, o *redis.Options) (*session, error) {
+func open(ctx context.Context, o *redis.Options, c clock.Clock, g *guard) (*session, error) {
+	dialled := c.Now()
 	dialing, cancel := context.WithTimeout(ctx, o.DialTimeout)
 	defer cancel()
 	wire, err := o.Dialer(dialing, "tcp", o.Addr)
@@ -66,7 +74,7 @@ func open(ctx context.Context, o *redis.Options) (*session, error) {
 	}
 	one := *o
 	one.Dialer = once(wire)
-	s := &session{client: redis.NewClient(&one), timeout: o.ReadTimeout}
+	s := &session{client: redis.NewClient(&one), timeout: o.ReadTimeout, dialled: dialled, clock: c, guard: g, tail: newTail()}
 	s.conn = s.client.Conn()
 	if err := s.handshake(ctx); err != nil {
 		s.close()
@@ -120,6 +128,9 @@ func (s *session) handshake(ctx context.Context) error {
 	}
 	s.id, _ = id.Int64() // without it, the successor can't end this connection
 	s.run = field(server.Val(), "run_id")
+	if s.guard != nil && (s.run == "" || field(replication.Val(), "master_replid") == "") {
+		return errHides
+	}
 	return fit(server.Val() + replication.Val() + memory.Val())
 }
 
@@ -148,8 +159,14 @@ func (s *session) kill(ctx context.Context, id int64) error {
 	return err
 }
 
-func (s *session) ping(ctx context.Context) error {
-	return s.conn.Ping(ctx).Err()
+// check asks whether the connection still is one, and whether the master has begun to
+// evict keys since the handshake.
+func (s *session) check(ctx context.Context) error {
+	memory, err := s.conn.Info(ctx, "memory").Result()
+	if err != nil {
+		return errStale
+	}
+	return fit(memory)
 }
 
 // exchange sends a batch as one pipeline and answers every request in it, in order.
@@ -161,13 +178,21 @@ func (s *session) exchange(ctx context.Context, batch []Request) (owed []Request
 	for i, r := range batch {
 		commands[i] = s.send(ctx, pipe, r)
 	}
+	end := s.sendTail(ctx, pipe, batch)
 	if _, broken = pipe.Exec(ctx); isReply(broken) {
 		broken = nil
 	}
-	broken = s.explain(broken)
+	tail, err := s.readTail(end, broken)
+	broken = cmp.Or(s.explain(broken), err)
 	for i := range commands {
 		reply := commands[i].decode()
 		reply.Run = s.run
+		if end != nil && commands[i].op.needsTail() {
+			reply.Tail = tail
+			if tail == nil && reply.Err == nil {
+				reply = Reply{Run: s.run, Err: broken} // it may have acted
+			}
+		}
 		switch {
 		case broken == nil && unfit(reply.Err):
 			broken = reply.Err
@@ -184,9 +209,17 @@ func (s *session) exchange(ctx context.Context, batch []Request) (owed []Request
 
 func (s *session) send(ctx context.Context, pipe redis.Pipeliner, r Request) command {
 	c := command{Request: r, first: redis.NewCmd(ctx, r.args...)}
-	_ = pipe.Process(ctx, c.first)
-	if r.op == Inspect {
+	switch r.op {
+	case Look:
+		return c // the tail is all of it
+	case Inspect:
 		c.second = redis.NewCmd(ctx, "pttl", r.args[1])
+	case Describe:
+		c.second = redis.NewCmd(ctx, "config", "get", "*")
+	default: // one command
+	}
+	_ = pipe.Process(ctx, c.first)
+	if c.second != nil {
 		_ = pipe.Process(ctx, c.second)
 	}
 	return c
@@ -198,6 +231,12 @@ func isReply(err error) bool {
 	_, ok := errors.AsType[redis.Error](err)
 	return ok
 }
+
+// Info is what INFO prints.
+type Info string
+
+// Field returns the value of one line; "" if there is none.
+func (i Info) Field(name string) string { return field(string(i), name) }
 
 // field returns the value of one line of INFO.
 func field(info, name string) string {
