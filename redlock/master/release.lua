@@ -1,6 +1,7 @@
 -- Deletes each key that still holds the token, and tells those who wait for it: a
 -- release that comes late must not free somebody else's lock.
--- KEYS the locks' keys, ARGV[1] the token
+-- KEYS the locks' keys, ARGV[1] the token, ARGV[2] the longest that any key lives, in
+-- milliseconds. What lives longer is cut to that: the master's clock was set back.
 -- Returns -3 - w if all keys were ours and are gone now, where w is how many were
 -- told. Else -2 if those that were not ours do not exist, -1 if one is another's
 -- and never ends, or the milliseconds for which the others' keys live.
@@ -16,6 +17,10 @@ for _, key in ipairs(KEYS) do
     end
   else
     local left = redis.call('PTTL', key)
+    if left > tonumber(ARGV[2]) then
+      redis.call('PEXPIRE', key, ARGV[2])
+      left = tonumber(ARGV[2])
+    end
     if left == -1 or (left > longest and longest ~= -1) then
       longest = left
     end

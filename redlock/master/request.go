@@ -71,9 +71,10 @@ func NewExtend(keys []string, token string, ttl time.Duration, restore bool, not
 }
 
 // NewRelease asks for those keys to be deleted that hold token; by gone, they have
-// ended anyway.
-func NewRelease(keys []string, token string, gone clock.Instant) Request {
-	return Request{op: Release, token: token, notAfter: gone, args: script(releaseSHA, keys, token)}
+// ended anyway. No key of anybody is to live for longer than longest.
+func NewRelease(keys []string, token string, longest time.Duration, gone clock.Instant) Request {
+	return Request{op: Release, token: token, notAfter: gone,
+		args: script(releaseSHA, keys, token, milliseconds(longest))}
 }
 
 func script(sha string, keys []string, argv ...any) []any {
@@ -167,7 +168,7 @@ const (
 	acquireSHA = "292d714c1273574dc3f2f3a9808e17e9abf15037"
 	extendSHA  = "48043bdeb34a2106c4dfa503eeae4998116e1169"
 	swapSHA    = "2f42cf9e54ea57617716ab6810efca338fba5014"
-	releaseSHA = "d8fb8b4842df0c0c47a51c4d3417af213d833b2a"
+	releaseSHA = "1bb88f137200938b7501cc2d5f360ebe4b23a64f"
 )
 
 // scripts maps these names to the scripts.
