@@ -12,11 +12,11 @@ import (
 // Proxy forwards connections to a target. Its methods are safe for concurrent use.
 type Proxy struct {
 	listener net.Listener
-	target   string
 	all      sync.WaitGroup
 
 	mu    sync.Mutex // guards what follows
 	gate  chan struct{}
+	to    string // where new connections lead
 	conns []net.Conn
 	ended bool
 }
@@ -28,7 +28,7 @@ func Start(t testing.TB, target string) *Proxy {
 	if err != nil {
 		t.Fatalf("start a proxy: %v", err)
 	}
-	p := &Proxy{listener: l, target: target, gate: open()}
+	p := &Proxy{listener: l, to: target, gate: open()}
 	p.all.Go(p.accept)
 	t.Cleanup(p.close)
 	return p
@@ -63,13 +63,27 @@ func (p *Proxy) Resume() {
 	}
 }
 
+// Lead has new connections lead to another target, as when a replica takes the place of a
+// master. Those that there are stay as they are.
+func (p *Proxy) Lead(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.to = target
+}
+
+func (p *Proxy) target() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.to
+}
+
 func (p *Proxy) accept() {
 	for {
 		client, err := p.listener.Accept()
 		if err != nil {
 			return
 		}
-		server, err := net.Dial("tcp", p.target)
+		server, err := net.Dial("tcp", p.target())
 		if err != nil || !p.adopt(client, server) {
 			_ = client.Close()
 			continue

@@ -1,6 +1,11 @@
 package redistest
 
-import "os"
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+)
 
 // Pid returns the id of the server's process.
 func (m *Master) Pid() int {
@@ -78,4 +83,92 @@ func (m *Master) running() *process {
 		m.t.Fatalf("master %s was killed and not restarted", m.addr)
 	}
 	return m.process
+}
+
+// Follow has the master be a replica of another one, and returns when it is a copy of that:
+// what it had is gone. Its process and its connections stay.
+func (m *Master) Follow(other *Master) {
+	m.t.Helper()
+	ctx := context.Background()
+	if err := m.client.SlaveOf(ctx, "127.0.0.1", other.port).Err(); err != nil {
+		m.t.Fatalf("master %s: %v", m.addr, err)
+	}
+	if !Poll(func() bool { return field(m.client.Info(ctx, "replication").Val(), "master_link_status") == "up" }) {
+		m.t.Fatalf("master %s does not become a replica of %s", m.addr, other.addr)
+	}
+}
+
+// Promote has a replica be a master again, once it has all that the one that it follows
+// has now.
+func (m *Master) Promote(followed *Master) {
+	m.t.Helper()
+	ctx, history := context.Background(), m.replid()
+	offset := func(e *Master) int {
+		n, _ := strconv.Atoi(field(e.client.Info(ctx, "replication").Val(), "master_repl_offset"))
+		return n
+	}
+	if want := offset(followed); !Poll(func() bool { return offset(m) >= want }) {
+		m.t.Fatalf("replica %s lags for ever", m.addr)
+	}
+	if err := m.client.SlaveOf(ctx, "no", "one").Err(); err != nil {
+		m.t.Fatalf("master %s: %v", m.addr, err)
+	}
+	if m.RunID() != m.run || m.replid() == history {
+		m.t.Fatalf("replica %s was not promoted", m.addr)
+	}
+}
+
+func (m *Master) replid() string {
+	return field(m.client.Info(context.Background(), "replication").Val(), "master_replid")
+}
+
+// Written returns how long the append-only file is (see [AOF]).
+func (m *Master) Written() int64 {
+	m.t.Helper()
+	info, err := os.Stat(m.file())
+	if err != nil {
+		m.t.Fatalf("master %s: %v", m.addr, err)
+	}
+	return info.Size()
+}
+
+// RestartCut restarts the master as after a loss of power: what its append-only file got
+// after it was so long is gone.
+func (m *Master) RestartCut(length int64) {
+	m.t.Helper()
+	m.Kill()
+	if m.Written() <= length {
+		m.t.Fatalf("master %s has written nothing since", m.addr)
+	}
+	if err := os.Truncate(m.file(), length); err != nil {
+		m.t.Fatalf("master %s: %v", m.addr, err)
+	}
+	m.Restart()
+}
+
+func (m *Master) file() string {
+	m.t.Helper()
+	files, _ := filepath.Glob(filepath.Join(m.dir, "appendonlydir", "*.incr.aof"))
+	if len(files) != 1 {
+		m.t.Fatalf("master %s has %d append-only files", m.addr, len(files))
+	}
+	return files[0]
+}
+
+// Evict has the master run out of memory, under a policy that evicts keys, until key is
+// gone.
+func (m *Master) Evict(key string) {
+	m.t.Helper()
+	ctx := context.Background()
+	for _, s := range [][2]string{{"maxmemory-policy", "volatile-lru"}, {"maxmemory", "1mb"}} {
+		if err := m.client.ConfigSet(ctx, s[0], s[1]).Err(); err != nil {
+			m.t.Fatalf("master %s: %v", m.addr, err)
+		}
+	}
+	if !Poll(func() bool {
+		_ = m.client.Set(ctx, "filler", "x", 0).Err() // refused, once nothing is left to evict
+		return m.client.Exists(ctx, key).Val() == 0
+	}) {
+		m.t.Fatalf("master %s does not evict %s", m.addr, key)
+	}
 }

@@ -2,6 +2,7 @@ package redistest
 
 import (
 	"context"
+	"os"
 	"os/exec"
 	"runtime"
 	"strconv"
@@ -17,9 +18,10 @@ type process struct {
 // Linux sends the death signal when the *thread* that started the child ends, which
 // Go does with threads as it likes. So one goroutine keeps the thread for as long as
 // the child lives.
-func spawn(path string, args ...string) (*process, error) {
+func spawn(env []string, path string, args ...string) (*process, error) {
 	p := &process{cmd: exec.Command(path, args...), gone: make(chan struct{})}
 	p.cmd.SysProcAttr = dieWithParent()
+	p.cmd.Env = append(os.Environ(), env...)
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()

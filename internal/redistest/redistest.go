@@ -36,8 +36,11 @@ type Master struct {
 	dir     string
 	port    string
 	args    []string
-	process *process // nil while it is killed
-	run     string   // run_id of the latest process
+	env     []string
+	clock   string        // file that says how far its wall clock is ahead; see WallClock
+	ahead   time.Duration // what the file says
+	process *process      // nil while it is killed
+	run     string        // run_id of the latest process
 }
 
 // Option changes how masters are started.
@@ -113,7 +116,7 @@ func (m *Master) launch() bool {
 		"--port", m.port, "--bind", "127.0.0.1", "--dir", m.dir, "--logfile", m.logfile(),
 		"--save", "", "--appendonly", "no",
 	}, m.args...)
-	p, err := spawn(m.path, args...)
+	p, err := spawn(m.env, m.path, args...)
 	if err != nil {
 		m.t.Fatalf("start redis-server: %v", err)
 	}

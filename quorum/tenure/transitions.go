@@ -9,7 +9,8 @@ import (
 // process it runs in and the master's TIME. A transition whose condition does not hold
 // changes nothing and reports false: the client looks again.
 //
-// Each is one script on a real master. These functions are its specification.
+// A real master compares and swaps: it takes what these functions make of the record that
+// the client saw, if that is still its record, and in the process that it was seen in.
 type Transition interface {
 	Apply(r Record, process string, now Time) (Record, bool)
 }

@@ -1,0 +1,5 @@
+//go:build !race
+
+package tenurecheck
+
+const raced = false
