@@ -45,8 +45,10 @@ func (o Options) guard() *master.Guard {
 var (
 	errNoTenure = errors.New("it may have forgotten what it granted")
 	errBlurred  = fmt.Errorf("its answer took longer than %v: whether its clock runs evenly can't be told", clock.Tolerance)
-	errStrange  = errors.New("too few clocks agree with its own, which was not watched before")
-	errOutrank  = errors.New("others say that it may have forgotten, or that its place is another's")
+	errStrange  = errors.New("too few other masters answer to tell whether its clock is right")
+	errAstray   = errors.New("its clock is not that of most others")
+	errOutrank  = errors.New("others know that it may have forgotten what it granted")
+	errApart    = fmt.Errorf("%w: it belongs to another group than the others: is it in the right list? If it replaces a master, say so (redlock replace)", ErrUnsafe)
 )
 
 // admit returns why the vote of the master that said this can't count, whatever the others
@@ -181,12 +183,59 @@ func (g *guard) objection(tails []*master.Tail, i int) error {
 		return err
 	}
 	if tails[i].Sight == quorum.Strange && !g.agrees(tails, i) {
-		return errStrange
+		if heard(tails) < quorum.Majority(len(tails)) {
+			return errStrange
+		}
+		return errAstray
 	}
 	if g.count(tails, func(voter int) bool { return voter == i }) == 0 {
-		return errOutrank
+		return outranked(tails, i)
+	}
+	if tails[i].Record.Group != commonest(tails) {
+		return errApart
 	}
 	return nil
+}
+
+// commonest returns the group that most of the masters have tenure in.
+func commonest(tails []*master.Tail) (group string) {
+	most := 0
+	size := map[string]int{}
+	for _, t := range tails {
+		if t == nil || t.Tenure() == "" {
+			continue
+		}
+		g := t.Record.Group
+		if size[g]++; size[g] > most {
+			group, most = g, size[g]
+		}
+	}
+	return group
+}
+
+func heard(tails []*master.Tail) int {
+	n := 0
+	for _, t := range tails {
+		if t != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// outranked says who has a later term of a master's seat.
+func outranked(tails []*master.Tail, i int) error {
+	r := tails[i].Record
+	own := r.Terms[r.Seat-1]
+	for _, t := range tails {
+		if t == nil || t.Record.Group != r.Group || t.Tenure() == "" {
+			continue
+		}
+		if known := t.Record.Terms[r.Seat-1]; known.No > own.No && known.Address != own.Address {
+			return fmt.Errorf("%w: its place was given to %s: give all clients the new list", ErrUnsafe, known.Address)
+		}
+	}
+	return errOutrank
 }
 
 // advice says what is to be done about a master without tenure.

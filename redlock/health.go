@@ -54,6 +54,9 @@ func (c *Client) Health(ctx context.Context) []Health {
 		return all
 	}
 	c.describe(ctx, all)
+	for i, m := range c.masters {
+		all[i].Warnings = m.Warnings()
+	}
 	if c.guard != nil {
 		c.guard.assess(ctx, all)
 	}
@@ -122,6 +125,9 @@ func (g *guard) assess(ctx context.Context, all []Health) {
 		}
 		if r := t.Record; g.list.Fits(*r) {
 			h.Seat, h.Term, h.Group = r.Seat, r.Term(), r.Group
+		}
+		if h.Seat == 0 {
+			h.Seat = standings[i].Seat // that it is to have
 		}
 		h.Offset = (t.Offset.Middle() - median(tails)).Round(time.Microsecond)
 		err := g.objection(tails, i)

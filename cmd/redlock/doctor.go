@@ -56,7 +56,7 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 	defer c.close()
 	ctx, cancel := context.WithTimeout(ctx, doctorPatience)
 	defer cancel()
-	found := checkup{masters: together(c.Health(ctx)), warnings: c.Warnings(), maxTTL: a.masters.maxTTL}
+	found := checkup{masters: c.Health(ctx), warnings: c.Warnings(), maxTTL: a.masters.maxTTL}
 	if asJSON {
 		err = found.printJSON(a.out)
 	} else {
@@ -73,26 +73,6 @@ type checkup struct {
 	masters  []redlock.Health
 	warnings []string // about all of them
 	maxTTL   time.Duration
-}
-
-// together has only those masters vote that are one group: each may well have tenure, but
-// votes of two groups do not add up.
-func together(masters []redlock.Health) []redlock.Health {
-	var group string
-	most := 0
-	for _, h := range masters {
-		n := count(masters, func(o redlock.Health) bool { return o.Votes && o.Group == h.Group })
-		if h.Votes && n > most {
-			group, most = h.Group, n
-		}
-	}
-	for i := range masters {
-		if h := &masters[i]; h.Votes && h.Group != group {
-			h.Votes, h.Refused = false, true
-			h.Why = "it belongs to another group than the others: is it in the right list? If it replaces a master, say so (redlock replace)"
-		}
-	}
-	return masters
 }
 
 // votes returns how many masters vote.

@@ -52,7 +52,7 @@ func (a *app) initialise(ctx context.Context, yes bool) error {
 	defer c.close()
 	ctx, cancel := context.WithTimeout(ctx, initPatience)
 	defer cancel()
-	voting := count(together(c.Health(ctx)), func(h redlock.Health) bool { return h.Votes })
+	voting := count(c.Health(ctx), func(h redlock.Health) bool { return h.Votes })
 	if voting < len(c.names) && !a.agreed(yes, initAsserts(c.names, voting)) {
 		return &exitError{code: exitNotHeld, outcome: failed, err: errors.New("init: the masters are left as they are")}
 	}

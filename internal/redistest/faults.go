@@ -90,7 +90,7 @@ func (m *Master) running() *process {
 func (m *Master) Follow(other *Master) {
 	m.t.Helper()
 	ctx := context.Background()
-	if err := m.client.SlaveOf(ctx, "127.0.0.1", other.port).Err(); err != nil {
+	if err := m.client.ReplicaOf(ctx, "127.0.0.1", other.port).Err(); err != nil {
 		m.t.Fatalf("master %s: %v", m.addr, err)
 	}
 	if !Poll(func() bool { return field(m.client.Info(ctx, "replication").Val(), "master_link_status") == "up" }) {
@@ -110,7 +110,7 @@ func (m *Master) Promote(followed *Master) {
 	if want := offset(followed); !Poll(func() bool { return offset(m) >= want }) {
 		m.t.Fatalf("replica %s lags for ever", m.addr)
 	}
-	if err := m.client.SlaveOf(ctx, "no", "one").Err(); err != nil {
+	if err := m.client.ReplicaOf(ctx, "no", "one").Err(); err != nil {
 		m.t.Fatalf("master %s: %v", m.addr, err)
 	}
 	if m.RunID() != m.run || m.replid() == history {

@@ -51,7 +51,9 @@ func (m *Master) connect(ctx context.Context, last *predecessor) (*session, erro
 		return nil, err
 	}
 	if s.run != "" && s.run == last.run && last.id != 0 {
-		err = s.kill(ctx, last.id)
+		var refused bool
+		refused, err = s.kill(ctx, last.id)
+		m.lateCommands.Store(refused)
 	}
 	if err == nil {
 		*last = predecessor{s.run, s.id} // not before the one before it is gone

@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -65,6 +66,8 @@ type Master struct {
 	wake  chan struct{} // there is something in the queue, or the lane is to close
 	done  chan struct{} // the lane has ended
 
+	lateCommands atomic.Bool // CLIENT KILL was refused
+
 	mu    sync.Mutex // guards what follows
 	state state
 	stop  context.CancelFunc // gives up connecting; nil while fresh
@@ -90,6 +93,14 @@ func New(o *redis.Options, c clock.Clock, g *Guard) *Master {
 
 // Addr returns the master's address, which is its name in errors.
 func (m *Master) Addr() string { return m.redis.Addr }
+
+// Warnings says what is weaker than it looks.
+func (m *Master) Warnings() []string {
+	if m.lateCommands.Load() {
+		return []string{"CLIENT KILL is refused: after a time-out, a late command may leave a key that is nobody's until its ttl ends"}
+	}
+	return nil
+}
 
 // Send queues r, or answers it at once if the master is away. It never blocks.
 func (m *Master) Send(r Request) {

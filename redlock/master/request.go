@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -181,6 +182,7 @@ type command struct {
 	Request
 	first  *redis.Cmd
 	second *redis.Cmd // of Inspect: PTTL; of Describe: CONFIG
+	third  *redis.Cmd // of Describe: more of it
 }
 
 // milliseconds rounds up: a key may outlive what its holder counts on, never the reverse.
@@ -261,10 +263,16 @@ func (c *command) decodeDescribe(value any) Reply {
 		return Reply{Err: errShape}
 	}
 	r := Reply{Answer: quorum.Granted, Info: info}
-	if pairs, err := c.second.StringSlice(); err == nil {
-		r.Config = map[string]string{}
-		for i := 0; i+1 < len(pairs); i += 2 {
-			r.Config[pairs[i]] = pairs[i+1]
+	for _, config := range []*redis.Cmd{c.second, c.third} {
+		pairs, err := config.StringSlice()
+		if err != nil {
+			return r
+		}
+		for pair := range slices.Chunk(pairs, 2) {
+			if r.Config == nil {
+				r.Config = map[string]string{}
+			}
+			r.Config[pair[0]] = pair[len(pair)-1]
 		}
 	}
 	return r

@@ -150,13 +150,14 @@ func fit(info string) error {
 }
 
 // kill ends another connection to the same process, so that nothing which was sent
-// over it can still be executed. That it is gone already is as good.
-func (s *session) kill(ctx context.Context, id int64) error {
-	err := s.conn.Do(ctx, "client", "kill", "id", id).Err()
+// over it can still be executed. That it is gone already is as good. It is refused where
+// an ACL, or the server, does not let it: an orphan key ends by itself.
+func (s *session) kill(ctx context.Context, id int64) (refused bool, err error) {
+	err = s.conn.Do(ctx, "client", "kill", "id", id).Err()
 	if isReply(err) {
-		return nil // refused by an ACL, or not known here: an orphan key ends by itself
+		return !strings.Contains(err.Error(), "No such client"), nil
 	}
-	return err
+	return false, err
 }
 
 // check asks whether the connection still is one, and whether the master has begun to
@@ -215,12 +216,17 @@ func (s *session) send(ctx context.Context, pipe redis.Pipeliner, r Request) com
 	case Inspect:
 		c.second = redis.NewCmd(ctx, "pttl", r.args[1])
 	case Describe:
-		c.second = redis.NewCmd(ctx, "config", "get", "*")
+		// Not all of it: passwords are among the rest.
+		c.second = redis.NewCmd(ctx, "config", "get", "append*")
+		c.third = redis.NewCmd(ctx, "config", "get", "save")
 	default: // one command
 	}
 	_ = pipe.Process(ctx, c.first)
 	if c.second != nil {
 		_ = pipe.Process(ctx, c.second)
+	}
+	if c.third != nil {
+		_ = pipe.Process(ctx, c.third)
 	}
 	return c
 }

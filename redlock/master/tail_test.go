@@ -117,8 +117,8 @@ func TestTenureEndsWithTheMemory(t *testing.T) {
 		}},
 		{"demoted and promoted again", func(t *testing.T, server *redistest.Master) {
 			t.Helper()
-			require.NoError(t, server.Client().SlaveOf(t.Context(), "127.0.0.1", "1").Err())
-			require.NoError(t, server.Client().SlaveOf(t.Context(), "no", "one").Err())
+			require.NoError(t, server.Client().ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
+			require.NoError(t, server.Client().ReplicaOf(t.Context(), "no", "one").Err())
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
