@@ -1,6 +1,7 @@
 package failover_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,9 +90,9 @@ func TestAMasterRejoinsAmongClientsThatLiveForAMoment(t *testing.T) {
 }
 
 // still is a clock that stood still for a time, and does not know.
-type still struct{ behind time.Duration }
+type still struct{ behind atomic.Int64 }
 
-func (s *still) Now() clock.Instant { return clock.System.Now().Add(-s.behind) }
+func (s *still) Now() clock.Instant { return clock.System.Now().Add(-time.Duration(s.behind.Load())) }
 
 // A client whose clock stood still takes tenure from nobody, and gives up its leases:
 // others have them by now.
@@ -102,7 +103,7 @@ func TestAClientWhoseClockStoodStillAccusesNobody(t *testing.T) {
 	other := clientWith(t, redlock.Options{Masters: redistest.Addrs(masters)})
 	lease, err := c.Lock(t.Context(), name, soon)
 	require.NoError(t, err)
-	own.behind = 20 * time.Second
+	own.behind.Store(int64(20 * time.Second))
 	require.True(t, lease.Valid(), "by its own clock")
 	require.Error(t, lease.Extend(t.Context()))
 	<-lease.Context().Done()

@@ -27,11 +27,11 @@ func (c *Client) Init(ctx context.Context) error {
 		if err := cmp.Or(c.alive(ctx), t.reachesAll()); err != nil {
 			return &Error{Op: op, Err: err}
 		}
-		sent := t.act()
+		progress := t.act()
 		if t.allVote() {
 			return nil
 		}
-		if sent == 0 {
+		if !progress {
 			sleep(ctx, operatorPause)
 		}
 	}
@@ -54,12 +54,12 @@ func (c *Client) Replace(ctx context.Context, from, to string) error {
 	l.Move = tenure.Move{From: from, To: to}
 	t := c.tend(tenure.NewMachine(l))
 	for {
-		sent := t.turn()
+		progress := t.turn()
 		if err := c.alive(ctx); err != nil {
 			return &Error{Op: op, Name: from, Err: err}
 		}
 		switch s := t.machine.Standing(slot); {
-		case sent > 0:
+		case progress:
 			continue
 		case s.State == tenure.Votes:
 			return nil

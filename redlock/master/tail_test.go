@@ -194,3 +194,54 @@ func TestEvictionThatIsTurnedOnIsNoticed(t *testing.T) {
 		return err != nil && strings.Contains(err.Error(), "may evict")
 	}), "eviction that was turned on was not noticed")
 }
+
+// One that arms may be paused for as long as it likes before its last step.
+func TestLateArmIsRefused(t *testing.T) {
+	prepare := func(t *testing.T, m *master.Master, nonce string) *master.Tail {
+		t.Helper()
+		tail := look(t, m)
+		require.Equal(t, quorum.Granted, change(t, m, tail, tenure.Prepare{
+			Identity: tail.Record.Identity, Seen: tail.Record.Prepared, Nonce: nonce,
+		}))
+		return look(t, m)
+	}
+	for _, tt := range []struct {
+		name      string
+		meanwhile func(t *testing.T, m *master.Master, server *redistest.Master)
+	}{
+		{"the master was flushed", func(_ *testing.T, _ *master.Master, server *redistest.Master) { server.FlushAll() }},
+		{"it was flushed, and somebody else prepared it", func(t *testing.T, m *master.Master, server *redistest.Master) {
+			t.Helper()
+			server.FlushAll()
+			prepare(t, m, "another")
+		}},
+		{"somebody else has used the nonce, and it was flushed and prepared again", func(t *testing.T, m *master.Master, server *redistest.Master) {
+			t.Helper()
+			arm(t, m)
+			server.FlushAll()
+			prepare(t, m, "another")
+		}},
+		{"somebody else has used the nonce, and the clock was found to step", func(t *testing.T, m *master.Master, _ *redistest.Master) {
+			t.Helper()
+			arm(t, m)
+			prepare(t, m, "another")
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			server := redistest.Start(t, 1)[0]
+			m := guarded(t, server.Addr(), clock.System)
+			tail := prepare(t, m, "nonce")
+			late, ok := master.NewChange(tail, tenure.Arm{
+				Prepared: tail.Record.Prepared,
+				Charter:  tenure.Charter{Group: "g", N: 1, MaxTTL: time.Second, Tolerance: clock.Tolerance},
+				Seat:     1,
+				Terms:    []tenure.Term{{No: 1, Address: m.Addr()}},
+			})
+			require.True(t, ok)
+			tt.meanwhile(t, m, server)
+			assert.Equal(t, quorum.Refused, ask(m, late).Answer)
+			after := look(t, m)
+			assert.False(t, after.Record.Tenured(after.Process))
+		})
+	}
+}
