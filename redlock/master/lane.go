@@ -87,7 +87,7 @@ func (m *Master) settle(s *session) (settled bool, err error) {
 	for i := range batch {
 		batch[i].To = answers
 	}
-	owed, err := s.exchange(context.Background(), batch)
+	owed, err := s.exchange(context.Background(), batch, m.clock.Now())
 	if err != nil {
 		m.remember(owed)
 	}
@@ -119,9 +119,10 @@ func (m *Master) serve(s *session) error {
 				m.putBack(batch)
 				return err
 			}
+			now = m.clock.Now()
 			checked = now
 		}
-		owed, err := s.exchange(context.Background(), intime(batch, now))
+		owed, err := s.exchange(context.Background(), intime(batch, now), now)
 		if err != nil {
 			m.remember(owed)
 			return err

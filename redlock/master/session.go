@@ -173,13 +173,13 @@ func (s *session) check(ctx context.Context) error {
 // exchange sends a batch as one pipeline and answers every request in it, in order.
 // It returns the releases of which nobody knows whether they were done; its error
 // says that the connection must not be used any more.
-func (s *session) exchange(ctx context.Context, batch []Request) (owed []Request, broken error) {
+func (s *session) exchange(ctx context.Context, batch []Request, now clock.Instant) (owed []Request, broken error) {
 	pipe := s.conn.Pipeline()
 	commands := make([]command, len(batch))
 	for i, r := range batch {
 		commands[i] = s.send(ctx, pipe, r)
 	}
-	end := s.sendTail(ctx, pipe, batch)
+	end := s.sendTail(ctx, pipe, batch, now)
 	if _, broken = pipe.Exec(ctx); isReply(broken) {
 		broken = nil
 	}

@@ -129,25 +129,29 @@ func newTail() *tail {
 }
 
 // sendTail ends a batch with a tail, if it needs one.
-func (s *session) sendTail(ctx context.Context, pipe redis.Pipeliner, batch []Request) *tail {
+func (s *session) sendTail(ctx context.Context, pipe redis.Pipeliner, batch []Request, now clock.Instant) *tail {
 	if s.guard == nil || !slices.ContainsFunc(batch, func(r Request) bool { return r.op.needsTail() }) {
 		return nil
 	}
 	t := s.tail
-	t.asked, t.dialled, t.looks = s.clock.Now(), false, false
+	t.asked, t.dialled, t.looks = now, false, false
 	for _, r := range batch {
 		t.looks = t.looks || r.op == Look
 		t.dialled = t.dialled || r.dialledSince > 0
 	}
-	commands := []redis.Cmder{t.time, t.record, t.replication}
+	t.send(ctx, pipe, t.time)
+	t.send(ctx, pipe, t.record)
+	t.send(ctx, pipe, t.replication)
 	if t.looks {
-		commands = append(commands, t.fence)
-	}
-	for _, c := range commands {
-		c.SetErr(nil)
-		_ = pipe.Process(ctx, c)
+		t.send(ctx, pipe, t.fence)
 	}
 	return t
+}
+
+// send sends a command that may have been sent before.
+func (t *tail) send(ctx context.Context, pipe redis.Pipeliner, c redis.Cmder) {
+	c.SetErr(nil)
+	_ = pipe.Process(ctx, c)
 }
 
 // isTooOldFor reports whether r needs a connection that was dialled later.
