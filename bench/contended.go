@@ -133,7 +133,7 @@ func work(ctx context.Context, l lock, addrs []string, name string, workers int,
 				start := time.Now()
 				_ = client.Hold(ctx, name+" "+l.name, func() {
 					all[w] = append(all[w], time.Since(start))
-					time.Sleep(holdTime)
+					sleepUntil(time.Now().Add(holdTime)) // time.Sleep would overshoot by up to 1 ms where the process is idle
 				})
 			}
 		})
