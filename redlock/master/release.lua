@@ -18,7 +18,7 @@ for _, key in ipairs(KEYS) do
   else
     local left = redis.call('PTTL', key)
     if left > tonumber(ARGV[2]) then
-      redis.call('PEXPIRE', key, ARGV[2])
+      redis.call('SET', key, redis.call('GET', key), 'PX', ARGV[2])
       left = tonumber(ARGV[2])
     end
     if left == -1 or (left > longest and longest ~= -1) then

@@ -169,7 +169,7 @@ const (
 	acquireSHA = "292d714c1273574dc3f2f3a9808e17e9abf15037"
 	extendSHA  = "48043bdeb34a2106c4dfa503eeae4998116e1169"
 	swapSHA    = "2f42cf9e54ea57617716ab6810efca338fba5014"
-	releaseSHA = "1bb88f137200938b7501cc2d5f360ebe4b23a64f"
+	releaseSHA = "0fbcdd7605b7f4033bb81912e43f983f628ceff2"
 )
 
 // scripts maps these names to the scripts.
