@@ -46,10 +46,11 @@ type Watch struct {
 	span, tolerance time.Duration
 	trusted         bool
 	first, last     clock.Instant // looks that are of use; 0 before there was one
-	parts           [parts]extremes
+	parts           [parts + 2]extremes
 }
 
-// parts is how many parts the span is remembered in.
+// parts is how many parts the span is remembered in. It touches one more, as it begins amid
+// one, and the next one must not take its place before the span is over.
 const parts = 16
 
 // NewWatch returns a watch that compares looks over span. What moves by less than
@@ -110,7 +111,7 @@ func (e extremes) and(f extremes) extremes {
 
 func (w *Watch) remember(o Offset, now clock.Instant) {
 	look := extremes{w.part(now), o.Low, o.Low, o.High, o.High}
-	if e := &w.parts[look.part%parts]; e.part == look.part {
+	if e := &w.parts[look.part%int64(len(w.parts))]; e.part == look.part {
 		*e = e.and(look)
 	} else {
 		*e = look

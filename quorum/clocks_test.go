@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock-go/clock"
 	"github.com/quorumlock/redlock-go/quorum"
@@ -140,6 +141,24 @@ func TestWatch(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.want, tt.do()) })
+	}
+}
+
+// A step is held against the clock for no less than the span, whenever the last look before
+// it was.
+func TestStepIsRememberedForTheSpan(t *testing.T) {
+	const every = 50 * ms
+	for phase := time.Duration(0); phase < span/8; phase += every {
+		w := newWatched()
+		w.pass(phase)
+		w.look()
+		w.Trust()
+		last := w.now // before the step
+		w.ahead += time.Hour
+		for w.now.Sub(last)+every+w.trip < span {
+			w.pass(every)
+			require.Equal(t, quorum.Stepped, w.sight(), "phase %v, %v after the last look before the step", phase, w.now.Sub(last))
+		}
 	}
 }
 

@@ -102,7 +102,16 @@ func (g *guard) count(tails []*master.Tail, granted func(voter int) bool) int {
 		}
 	}
 	g.learnCalm(tails, view)
-	return g.list.Count(view, counts)
+	n, all := g.list.Count(view, counts), 0
+	for i := range tails {
+		if granted(i) {
+			all++
+		}
+	}
+	if n < all {
+		g.keeper.wake()
+	}
+	return n
 }
 
 // calm is records that stand together, as they nearly always do: whatever part of them a
@@ -172,7 +181,7 @@ func (g *guard) won(tails []*master.Tail, now clock.Instant) {
 	}
 	for i, t := range tails {
 		if t != nil && t.Sight == quorum.Strange && g.agrees(tails, i) {
-			g.masters[i].Trust(t.Process)
+			g.masters[i].Trust(t)
 		}
 	}
 }

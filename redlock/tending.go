@@ -150,9 +150,22 @@ func median(tails []*master.Tail) time.Duration {
 	return all[len(all)/2]
 }
 
-// skew returns how far a master's clock is ahead of the others'.
+// skew returns how far a master's clock is ahead of the time that the group has kept: the
+// middle of what the clocks of those with tenure say, each but for its own skew. So it
+// makes no difference who is away.
 func skew(tails []*master.Tail, i int) time.Duration {
-	return (tails[i].Offset.Middle() - median(tails)).Truncate(time.Microsecond)
+	var kept []time.Duration
+	for _, t := range tails {
+		if t != nil && t.Tenure() != "" {
+			kept = append(kept, t.Offset.Less(t.Record.Skew).Middle())
+		}
+	}
+	now := median(tails)
+	if len(kept) > 0 {
+		slices.Sort(kept)
+		now = kept[len(kept)/2]
+	}
+	return (tails[i].Offset.Middle() - now).Truncate(time.Microsecond)
 }
 
 // drifted reports whether a clock, which was watched for long enough to know that it did

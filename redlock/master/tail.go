@@ -40,7 +40,8 @@ type Tail struct {
 	Step   time.Duration // how far the clock was provably stepped, at least
 	Whole  bool          // the clock was watched for a whole span
 
-	text string // of the record
+	text  string // of the record
+	watch uint64 // which watch of the clock the sight is of
 }
 
 // Reply returns the tail as the protocol of tenure takes it.
@@ -69,6 +70,7 @@ type guard struct {
 	watch *quorum.Watch // of the clock of process
 	last  Tail
 	info  string // INFO replication, of last
+	begun uint64 // how often a watch was begun anew
 }
 
 func newGuard(g *Guard) *guard {
@@ -78,12 +80,11 @@ func newGuard(g *Guard) *guard {
 	return &guard{watch: quorum.NewWatch(g.Span, g.Tolerance)}
 }
 
-// Trust says that others found the clock of this process to be right when it was last
-// looked at.
-func (m *Master) Trust(process string) {
+// Trust says that others found the clock to be right when it was looked at with t.
+func (m *Master) Trust(t *Tail) {
 	m.guard.mu.Lock()
 	defer m.guard.mu.Unlock()
-	if m.guard.last.Process == process {
+	if m.guard.begun == t.watch { // what was learned since is held against that look
 		m.guard.watch.Trust()
 	}
 }
@@ -99,7 +100,13 @@ func (m *Master) Tenure() string {
 func (m *Master) ForgetClock() {
 	m.guard.mu.Lock()
 	defer m.guard.mu.Unlock()
-	m.guard.watch.Forget()
+	m.guard.forget()
+}
+
+// forget begins a new watch. The caller holds mu.
+func (g *guard) forget() {
+	g.watch.Forget()
+	g.begun++
 }
 
 // needsTail reports whether an answer is worth nothing without a tail behind it.
@@ -191,7 +198,7 @@ func (g *guard) learn(run string, t *tail, now clock.Instant) (*Tail, error) {
 		}
 		if p := run + "+" + field(info, "master_replid"); p != said.Process {
 			said.Process = p
-			g.watch.Forget()
+			g.forget()
 		}
 		g.info = info
 	}
@@ -206,6 +213,7 @@ func (g *guard) learn(run string, t *tail, now clock.Instant) (*Tail, error) {
 	said.Time, said.Asked, said.Dialled = tenure.Time(at.UnixMicro()), t.asked, t.dialled
 	said.Offset = quorum.NewOffset(time.Duration(at.UnixNano()), t.asked, now)
 	said.Sight, said.Step = g.watch.Look(said.Offset, now)
+	said.watch = g.begun
 	said.Whole = said.Sight == quorum.Steady && g.watch.Whole(now)
 	g.last = said
 	return &said, nil

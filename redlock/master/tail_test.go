@@ -151,10 +151,12 @@ func TestTailIsBehindTheVote(t *testing.T) {
 	require.NotNil(t, r.Tail)
 	assert.True(t, r.Tail.Record.Tenured(r.Tail.Process))
 	assert.Equal(t, quorum.Strange, r.Tail.Sight, "nobody has said that its clock is right")
-	m.Trust(r.Tail.Process)
+	m.Trust(r.Tail)
 	assert.Equal(t, quorum.Steady, look(t, m).Sight)
 	m.ForgetClock()
 	assert.Equal(t, quorum.Strange, look(t, m).Sight)
+	m.Trust(r.Tail)
+	assert.Equal(t, quorum.Strange, look(t, m).Sight, "that was another watch")
 	assert.Nil(t, ask(m, master.NewRelease([]string{"k"}, "t", time.Hour, clock.Never)).Tail, "a release needs none")
 }
 
@@ -164,7 +166,7 @@ func TestStepIsSeen(t *testing.T) {
 	own := &idler{Clock: clock.System}
 	m := guarded(t, server.Addr(), own)
 	tail := look(t, m)
-	m.Trust(tail.Process)
+	m.Trust(tail)
 	own.by.Store(int64(-10 * time.Second)) // as if the master's had gone forward
 	tail = look(t, m)
 	assert.Equal(t, quorum.Stepped, tail.Sight)
