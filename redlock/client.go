@@ -12,6 +12,7 @@ import (
 
 	"github.com/quorumlock/redlock-go/clock"
 	"github.com/quorumlock/redlock-go/quorum"
+	"github.com/quorumlock/redlock-go/quorum/guard"
 	"github.com/quorumlock/redlock-go/redlock/master"
 )
 
@@ -26,9 +27,11 @@ type Client struct {
 	clock   clock.Clock
 	trace   Trace
 	lines   lines
-	guard   *guard // nil for none
+	guard   *guard.Guard // nil for none
+	keeper  *keeper      // of the guard
 
 	lastTrip atomic.Int64 // how long the votes took that won last, in nanoseconds
+	compared atomic.Int64 // when the masters' clocks were last compared, by clock
 
 	busy    sync.RWMutex // held for reading by what Close must wait for
 	closing sync.Once
@@ -49,11 +52,17 @@ func New(o Options) (*Client, error) {
 	}
 	c := &Client{maxTTL: o.MaxTTL, prefix: o.Prefix, drift: o.Drift, clock: o.Clock, trace: *o.Trace}
 	c.closed, c.end = context.WithCancel(context.Background())
+	span := guard.Span(o.MaxTTL)
+	if o.Unguarded {
+		span = 0
+	}
+	var addresses []string
 	for _, r := range connections {
-		c.masters = append(c.masters, master.New(r, o.Clock, o.guard()))
+		c.masters = append(c.masters, master.New(r, o.Clock, span))
+		addresses = append(addresses, r.Addr)
 	}
 	if !o.Unguarded {
-		c.guard = newGuard(c)
+		c.guardWith(addresses)
 	}
 	c.lines.masters = c.masters
 	c.lines.prefix = c.prefix
@@ -88,7 +97,7 @@ func (c *Client) Close() error {
 		}
 		lanes.Wait()
 		if c.guard != nil {
-			c.guard.keeper.close()
+			c.keeper.close()
 		}
 	})
 	return nil

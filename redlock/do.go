@@ -77,12 +77,11 @@ func (l *Lease) KeepAlive(ctx context.Context) error {
 	}
 }
 
-// renewal returns when the hold should be extended: at a third of its ttl.
+// renewal returns when the hold should be extended.
 func (h *hold) renewal() clock.Instant {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	began := h.deadline.Add(h.client.drift.Of(h.ttl) - h.ttl)
-	return began.Add(h.ttl / 3)
+	return h.until.Renewal()
 }
 
 // lostBecause returns the reason for which the hold ended, around the extension that

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock-go/quorum"
+	"github.com/quorumlock/redlock-go/quorum/guard"
 	"github.com/quorumlock/redlock-go/redlock/master"
 )
 
@@ -23,7 +24,7 @@ var (
 	// ErrNotHeld: the lease was released, or its keys are another's by now.
 	ErrNotHeld = errors.New("not held")
 	// ErrUnsafe: the masters, as they are, can't make the promise; see the message.
-	ErrUnsafe = master.ErrUnsafe
+	ErrUnsafe = guard.ErrUnsafe
 	// ErrClosed: the Client was closed.
 	ErrClosed = master.ErrClosed
 )

@@ -66,7 +66,7 @@ func (c *Client) Replace(ctx context.Context, from, to string) error {
 		case s.State == tenure.Homeless:
 			return &Error{Op: op, Name: from, Err: fmt.Errorf("%w: no master of the group is known at %s, nor at %s", ErrUnsafe, from, to)}
 		case s.State == tenure.Empty:
-			return &Error{Op: op, Name: from, Err: c.guard.advice(s, t.tails)}
+			return &Error{Op: op, Name: from, Err: advice(s, t.tails)}
 		}
 		sleep(ctx, max(operatorPause, min(t.pause(), time.Second)))
 	}
@@ -83,7 +83,7 @@ func (c *Client) operate(ctx context.Context, op string) (tenure.List, error) {
 	if c.guard == nil {
 		return tenure.List{}, &Error{Op: op, Err: errors.New("this client goes without the guard (Unguarded)")}
 	}
-	return c.guard.list, nil
+	return c.guard.List(), nil
 }
 
 // reachesAll returns an error if a master does not answer, or answers twice.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/quorumlock/redlock-go/quorum/guard"
 	"github.com/quorumlock/redlock-go/redlock/master"
 )
 
@@ -58,7 +59,7 @@ func (c *Client) Health(ctx context.Context) []Health {
 		all[i].Warnings = m.Warnings()
 	}
 	if c.guard != nil {
-		c.guard.assess(ctx, all)
+		c.assess(ctx, all)
 	}
 	for i := range all {
 		h := &all[i]
@@ -112,8 +113,8 @@ func (h *Health) read(info master.Info, config map[string]string) {
 }
 
 // assess says whose votes count, and why others' do not.
-func (g *guard) assess(ctx context.Context, all []Health) {
-	standings, tails := g.keeper.settled(ctx), g.keeper.tails()
+func (c *Client) assess(ctx context.Context, all []Health) {
+	standings, tails := c.keeper.settled(ctx), c.keeper.tails()
 	for i, t := range tails {
 		h := &all[i]
 		if h.Err != nil {
@@ -123,16 +124,16 @@ func (g *guard) assess(ctx context.Context, all []Health) {
 			h.Err = errNoAnswer
 			continue
 		}
-		if r := t.Record; g.list.Fits(*r) {
+		if r := t.Record; c.guard.List().Fits(*r) {
 			h.Seat, h.Term, h.Group = r.Seat, r.Term(), r.Group
 		}
 		if h.Seat == 0 {
 			h.Seat = standings[i].Seat // that it is to have
 		}
-		h.Offset = (t.Offset.Middle() - median(tails)).Round(time.Microsecond)
-		err := g.objection(tails, i)
-		if errors.Is(err, errNoTenure) {
-			err = g.advice(standings[i], tails)
+		h.Offset = (t.Offset.Middle() - guard.Median(tails)).Round(time.Microsecond)
+		err := c.guard.Objection(tails, i)
+		if errors.Is(err, guard.ErrNoTenure) {
+			err = advice(standings[i], tails)
 			h.Until = standings[i].Left
 		}
 		if err != nil {

@@ -24,13 +24,11 @@ type hold struct {
 	turn  chan struct{} // held by the one extension that is in progress
 	freed chan struct{} // closed when the release is on its way
 
-	mu       sync.Mutex // guards what follows
-	leases   int        // that have not let go
-	deadline clock.Instant
-	gone     clock.Instant // when its keys have ended by themselves
-	asked    *question     // the last that was asked for its sake
-	tenures  []string      // by master: in which tenure it last granted
-	over     error         // why it ended before the deadline: errReleased or ErrNotHeld
+	mu     sync.Mutex // guards what follows
+	leases int        // that have not let go
+	until  *quorum.Hold
+	asked  *question // the last that was asked for its sake
+	over   error     // why it ended before the deadline: errReleased or ErrNotHeld
 
 	ctx    context.Context //nolint:containedctx // ends with the hold; nil until somebody asks
 	cancel context.CancelCauseFunc
@@ -51,7 +49,7 @@ func (h *hold) left() time.Duration {
 	if h.over != nil {
 		return 0
 	}
-	return max(0, h.deadline.Sub(h.client.clock.Now()))
+	return h.until.Left(h.client.clock.Now())
 }
 
 // done returns a context that ends with the hold, and why as its cause.
@@ -63,7 +61,7 @@ func (h *hold) done() context.Context {
 		if h.left() == 0 {
 			h.cancel(h.cause())
 		} else {
-			h.alarm = clock.NewAlarm(h.client.clock, h.deadline, h.expire)
+			h.alarm = clock.NewAlarm(h.client.clock, h.until.Deadline(), h.expire)
 		}
 	}
 	return h.ctx
@@ -77,7 +75,7 @@ func (h *hold) expire() {
 		return // a release came first
 	}
 	if h.left() > 0 { // an extension came first
-		h.alarm = clock.NewAlarm(h.client.clock, h.deadline, h.expire)
+		h.alarm = clock.NewAlarm(h.client.clock, h.until.Deadline(), h.expire)
 		h.mu.Unlock()
 		return
 	}
@@ -148,11 +146,11 @@ func (h *hold) askToExtend() (start clock.Instant, q *question, err error) {
 	switch {
 	case h.over != nil:
 		return 0, nil, ErrNotHeld
-	case !start.Before(h.deadline):
+	case !start.Before(h.until.Deadline()):
 		return 0, nil, ErrExpired
 	}
-	h.gone = h.client.gone(start, h.ttl)
-	q = h.client.newQuestion(h.names, h.deadline)
+	h.until.Asked(start)
+	q = h.client.newQuestion(h.names, h.until.Deadline())
 	q.needTenure()
 	extend, restore := h.newExtend(false), h.newExtend(true)
 	h.noteTenures()
@@ -167,7 +165,7 @@ func (h *hold) askToExtend() (start clock.Instant, q *question, err error) {
 }
 
 func (h *hold) newExtend(restore bool) master.Request {
-	return master.NewExtend(h.won.keys(), h.token, h.ttl+clock.Grace, restore, h.deadline)
+	return master.NewExtend(h.won.keys(), h.token, h.ttl+clock.Grace, restore, h.until.Deadline())
 }
 
 // noteTenures notes who granted the last question, and in which tenure. The caller holds mu.
@@ -178,16 +176,15 @@ func (h *hold) noteTenures() {
 	h.asked.countIn()
 	for i, v := range h.asked.votes {
 		if v.Answer == quorum.Granted {
-			h.tenures[i] = h.asked.tails[i].Tenure()
+			h.until.Granted(i, h.asked.tails[i].Tenure())
 		}
 	}
 }
 
-// mayHaveLost reports whether a master's key is to be put back if it is gone: only where
-// the master may have forgotten it. Where it has the tenure in which it granted the key,
-// somebody has taken the key away.
+// mayHaveLost reports whether a master's key is to be put back if it is gone. Without a
+// guard nobody knows.
 func (h *hold) mayHaveLost(voter int) bool {
-	return h.client.guard != nil && (h.tenures[voter] == "" || h.tenures[voter] != h.client.masters[voter].Tenure())
+	return h.client.guard != nil && h.until.MayHaveLost(voter, h.client.masters[voter].Tenure())
 }
 
 // extended takes the outcome of an extension that was asked for at start.
@@ -206,9 +203,9 @@ func (h *hold) extended(start clock.Instant, err error) error {
 		h.mu.Unlock()
 		return err
 	}
-	h.deadline = max(h.deadline, h.client.drift.Deadline(start, h.ttl))
+	h.until.Extended(start)
 	if h.alarm != nil {
-		h.alarm.Move(h.deadline)
+		h.alarm.Move(h.until.Deadline())
 	}
 	h.mu.Unlock()
 	h.client.trace.extended(h.first)
@@ -235,7 +232,7 @@ func (h *hold) letGo() (q *question, before, err error) {
 	h.finish(errReleased)
 	h.mu.Unlock()
 	h.won.countIn() // the votes that came after it was won
-	q = h.client.askRelease(h.names, h.token, h.gone, h.won.votes)
+	q = h.client.askRelease(h.names, h.token, h.until.Gone(), h.won.votes)
 	h.client.lines.ended(h)
 	return q, before, nil
 }
@@ -243,7 +240,7 @@ func (h *hold) letGo() (q *question, before, err error) {
 func (h *hold) expired() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return !h.client.clock.Now().Before(h.deadline)
+	return h.until.Left(h.client.clock.Now()) == 0
 }
 
 func (h *hold) fail(op string, err error) *Error {

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock-go/clock"
+	"github.com/quorumlock/redlock-go/quorum/guard"
 	"github.com/quorumlock/redlock-go/quorum/tenure"
-	"github.com/quorumlock/redlock-go/redlock/master"
 )
 
 // keeper keeps the masters in tenure: whenever a vote did not count, it finds out what is to
@@ -22,14 +22,14 @@ type keeper struct {
 	again     bool              // somebody asked for a turn that begins later than now
 	looked    clock.Instant     // when the last turn began; 0 before the first
 	standings []tenure.Standing // where they stood last
-	last      []*master.Tail    // what they said then
+	last      []*guard.Tail     // what they said then
 	quiet     chan struct{}     // closed when nothing is left to be sent for now
 	nudge     chan struct{}     // ends a pause
 }
 
 func newKeeper(c *Client, l tenure.List) *keeper {
 	return &keeper{tending: c.tend(tenure.NewMachine(l)), standings: make([]tenure.Standing, len(c.masters)),
-		last: make([]*master.Tail, len(c.masters)), nudge: make(chan struct{}, 1)}
+		last: make([]*guard.Tail, len(c.masters)), nudge: make(chan struct{}, 1)}
 }
 
 // Bounds of how often the keeper looks at the masters, however many votes do not count.
@@ -86,7 +86,7 @@ func (k *keeper) settled(ctx context.Context) []tenure.Standing {
 }
 
 // tails returns what the masters said last; nil for those that did not answer.
-func (k *keeper) tails() []*master.Tail {
+func (k *keeper) tails() []*guard.Tail {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.last

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorumlock/redlock-go/clock"
 	"github.com/quorumlock/redlock-go/quorum"
+	"github.com/quorumlock/redlock-go/quorum/guard"
 	"github.com/quorumlock/redlock-go/redlock/master"
 )
 
@@ -19,10 +20,10 @@ type question struct {
 	round    quorum.Round
 	replies  chan master.Reply // has room for all, so that late ones hold nobody up
 	votes    []Vote
-	runs     []string       // run_id of who voted; "" if it hides it
-	tails    []*master.Tail // of locks and extensions, where there is a guard
-	ripe     clock.Instant  // when the votes were enough to decide
-	told     int            // of a release: how many who wait elsewhere were told, on any one master
+	runs     []string      // run_id of who voted; "" if it hides it
+	tails    []*guard.Tail // of locks and extensions, where there is a guard
+	ripe     clock.Instant // when the votes were enough to decide
+	told     int           // of a release: how many who wait elsewhere were told, on any one master
 }
 
 // newQuestion returns a question that can be won until the deadline.
@@ -41,9 +42,9 @@ func (c *Client) newQuestion(names []string, deadline clock.Instant) *question {
 
 // needTenure has only such votes count that masters with tenure give.
 func (q *question) needTenure() {
-	if g := q.client.guard; g != nil {
-		q.tails = make([]*master.Tail, len(q.votes))
-		q.round.CountBy(func(granted func(voter int) bool) int { return g.count(q.tails, granted) })
+	if c := q.client; c.guard != nil {
+		q.tails = make([]*guard.Tail, len(q.votes))
+		q.round.CountBy(func(granted func(voter int) bool) int { return c.countVotes(q.tails, granted) })
 	}
 }
 
@@ -137,13 +138,12 @@ func (q *question) take(r master.Reply) {
 // examine takes what a master said with its vote. A grant that can't count is unknown: the
 // key may be there.
 func (q *question) examine(r master.Reply) {
-	g := q.client.guard
 	q.tails[r.Voter] = r.Tail
 	if r.Tail == nil {
 		return
 	}
-	if err := g.admit(r.Voter, r.Tail); err != nil {
-		g.keeper.wake()
+	if err := q.client.guard.Admit(r.Voter, r.Tail); err != nil {
+		q.client.keeper.wake()
 		if v := &q.votes[r.Voter]; v.Answer == quorum.Granted {
 			v.Answer, v.Err = quorum.Unknown, err
 		}
@@ -155,8 +155,8 @@ func (q *question) examine(r master.Reply) {
 func (q *question) object() {
 	for i, t := range q.tails {
 		if v := &q.votes[i]; t != nil && v.Answer == quorum.Granted {
-			if err := q.client.guard.objection(q.tails, i); err != nil {
-				q.client.guard.keeper.wake()
+			if err := q.client.guard.Objection(q.tails, i); err != nil {
+				q.client.keeper.wake()
 				v.Answer, v.Err = quorum.Unknown, err
 			}
 		}
@@ -167,14 +167,13 @@ func (q *question) object() {
 // be done about it.
 func (q *question) advise(ctx context.Context) {
 	q.object()
-	g := q.client.guard
-	if g == nil || !slices.ContainsFunc(q.votes, func(v Vote) bool { return errors.Is(v.Err, errNoTenure) }) {
+	if q.client.guard == nil || !slices.ContainsFunc(q.votes, func(v Vote) bool { return errors.Is(v.Err, guard.ErrNoTenure) }) {
 		return
 	}
-	standings := g.keeper.settled(ctx)
+	standings := q.client.keeper.settled(ctx)
 	for i := range q.votes {
-		if v := &q.votes[i]; errors.Is(v.Err, errNoTenure) {
-			v.Err = g.advice(standings[i], q.tails)
+		if v := &q.votes[i]; errors.Is(v.Err, guard.ErrNoTenure) {
+			v.Err = advice(standings[i], q.tails)
 		}
 	}
 }

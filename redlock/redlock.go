@@ -90,7 +90,7 @@ func (c *Client) attempt(ctx context.Context, names []string, ttl time.Duration)
 	if decision == quorum.Won {
 		c.lastTrip.Store(int64(q.ripe.Sub(start)))
 		if c.guard != nil {
-			c.guard.won(q.tails, q.ripe)
+			c.confirm(q.tails, q.ripe)
 		}
 		return c.held(ctx, q, token, ttl, start), nil
 	}
@@ -105,18 +105,16 @@ func (c *Client) attempt(ctx context.Context, names []string, ttl time.Duration)
 // held returns the lease of an attempt that succeeded.
 func (c *Client) held(ctx context.Context, q *question, token string, ttl time.Duration, start clock.Instant) *Lease {
 	h := &hold{
-		client:   c,
-		names:    q.names,
-		token:    token,
-		ttl:      ttl,
-		won:      q,
-		asked:    q,
-		tenures:  make([]string, len(q.votes)),
-		turn:     make(chan struct{}, 1),
-		freed:    make(chan struct{}),
-		leases:   1,
-		deadline: c.drift.Deadline(start, ttl),
-		gone:     c.gone(start, ttl),
+		client: c,
+		names:  q.names,
+		token:  token,
+		ttl:    ttl,
+		won:    q,
+		asked:  q,
+		turn:   make(chan struct{}, 1),
+		freed:  make(chan struct{}),
+		leases: 1,
+		until:  quorum.NewHold(len(q.votes), ttl, c.drift, start),
 	}
 	h.first = newLease(ctx, h)
 	c.lines.held(h)
@@ -141,7 +139,7 @@ func (c *Client) letGo(q *question, token string, gone clock.Instant) {
 // gone returns when the keys that were asked for at start have ended by themselves, on
 // masters that got the request in time.
 func (c *Client) gone(start clock.Instant, ttl time.Duration) clock.Instant {
-	return start.Add(ttl + c.drift.Of(ttl) + clock.Grace)
+	return quorum.Gone(start, ttl, c.drift)
 }
 
 // askRelease sends the release of a token to every master, where its key can be until

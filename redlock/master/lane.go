@@ -46,7 +46,7 @@ func (m *Master) run(ctx context.Context) {
 // connect opens a session, makes sure that nothing sent over the one before it can
 // still be executed, and delivers what is owed.
 func (m *Master) connect(ctx context.Context, last *predecessor) (*session, error) {
-	s, err := open(ctx, m.redis, m.clock, m.guard)
+	s, err := open(ctx, m.redis, m.clock, m.memory)
 	if err != nil {
 		return nil, err
 	}

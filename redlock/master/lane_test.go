@@ -17,6 +17,7 @@ import (
 	"github.com/quorumlock/redlock-go/internal/proxy"
 	"github.com/quorumlock/redlock-go/internal/redistest"
 	"github.com/quorumlock/redlock-go/quorum"
+	"github.com/quorumlock/redlock-go/quorum/guard"
 	"github.com/quorumlock/redlock-go/redlock/master"
 )
 
@@ -30,7 +31,7 @@ const (
 // lane returns a lane to addr that gives up soon, and is closed with the test.
 func lane(t *testing.T, addr string) *master.Master {
 	t.Helper()
-	m := master.New(&redis.Options{Addr: addr, ReadTimeout: timeout}, clock.System, nil)
+	m := master.New(&redis.Options{Addr: addr, ReadTimeout: timeout}, clock.System, 0)
 	t.Cleanup(m.Close)
 	return m
 }
@@ -232,7 +233,7 @@ func TestTooLateIsNotSent(t *testing.T) {
 func TestIdleConnectionThatWasClosed(t *testing.T) {
 	redisMaster := redistest.Start(t, 1)[0]
 	idle := &idler{Clock: clock.System}
-	m := master.New(&redis.Options{Addr: redisMaster.Addr()}, idle, nil)
+	m := master.New(&redis.Options{Addr: redisMaster.Addr()}, idle, 0)
 	t.Cleanup(m.Close)
 	require.Equal(t, quorum.Granted, ask(m, acquire("k", "t")).Answer)
 	require.NoError(t, redisMaster.Client().Do(t.Context(), "client", "kill", "type", "normal", "skipme", "yes").Err())
@@ -255,13 +256,13 @@ func TestWhoCannotVote(t *testing.T) {
 		masters := redistest.Start(t, 2)
 		demote(t, masters[1], masters[0].Addr())
 		err := ask(lane(t, masters[1].Addr()), acquire("k", "t")).Err
-		assert.ErrorIs(t, err, master.ErrUnsafe)
+		assert.ErrorIs(t, err, guard.ErrUnsafe)
 		assert.ErrorContains(t, err, "is a replica")
 	})
 	t.Run("one that evicts", func(t *testing.T) {
 		greedy := redistest.Start(t, 1, redistest.Args("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"))[0]
 		err := ask(lane(t, greedy.Addr()), acquire("k", "t")).Err
-		assert.ErrorIs(t, err, master.ErrUnsafe)
+		assert.ErrorIs(t, err, guard.ErrUnsafe)
 		assert.ErrorContains(t, err, "allkeys-lru")
 	})
 	t.Run("a master that became a replica", func(t *testing.T) {
@@ -280,7 +281,7 @@ func TestWhoCannotVote(t *testing.T) {
 		const secret = "open-sesame"
 		closed := redistest.Start(t, 1)[0]
 		require.NoError(t, closed.Client().ConfigSet(t.Context(), "requirepass", "another").Err())
-		m := master.New(&redis.Options{Addr: closed.Addr(), Password: secret}, clock.System, nil)
+		m := master.New(&redis.Options{Addr: closed.Addr(), Password: secret}, clock.System, 0)
 		t.Cleanup(m.Close)
 		err := ask(m, acquire("k", "t")).Err
 		assert.ErrorContains(t, err, "WRONGPASS")
@@ -297,7 +298,7 @@ func demote(t *testing.T, m *redistest.Master, of string) {
 
 func TestClose(t *testing.T) {
 	redisMaster := redistest.Start(t, 1)[0]
-	m := master.New(&redis.Options{Addr: redisMaster.Addr()}, clock.System, nil)
+	m := master.New(&redis.Options{Addr: redisMaster.Addr()}, clock.System, 0)
 	require.Equal(t, quorum.Granted, ask(m, acquire("k", "t")).Answer)
 	replies := send(m, release("k", "t"))
 	m.Close()
@@ -305,8 +306,8 @@ func TestClose(t *testing.T) {
 	assert.ErrorIs(t, ask(m, acquire("k", "t")).Err, master.ErrClosed)
 	m.Close()
 
-	master.New(&redis.Options{Addr: redisMaster.Addr()}, clock.System, nil).Close() // never used
-	away := master.New(&redis.Options{Addr: "127.0.0.1:1"}, clock.System, nil)
+	master.New(&redis.Options{Addr: redisMaster.Addr()}, clock.System, 0).Close() // never used
+	away := master.New(&redis.Options{Addr: "127.0.0.1:1"}, clock.System, 0)
 	require.Error(t, ask(away, acquire("k", "t")).Err)
 	away.Close()
 }

@@ -35,9 +35,6 @@ const (
 	maxBackoff = time.Second
 )
 
-// ErrUnsafe is why a server can't vote: it can't be an independent master with a memory of its own.
-var ErrUnsafe = errors.New("unsafe configuration")
-
 // Why a request was not sent.
 var (
 	ErrClosed = errors.New("client is closed")
@@ -59,12 +56,12 @@ const (
 
 // Master is one Redis master. Its methods are safe for concurrent use.
 type Master struct {
-	redis *redis.Options
-	clock clock.Clock
-	ear   ear
-	guard *guard        // nil for none
-	wake  chan struct{} // there is something in the queue, or the lane is to close
-	done  chan struct{} // the lane has ended
+	redis  *redis.Options
+	clock  clock.Clock
+	ear    ear
+	memory *memory       // nil where there is no guard
+	wake   chan struct{} // there is something in the queue, or the lane is to close
+	done   chan struct{} // the lane has ended
 
 	lateCommands atomic.Bool // CLIENT KILL was refused
 
@@ -77,17 +74,18 @@ type Master struct {
 }
 
 // New returns the master that o leads to. It is reached when it is first asked.
-// A master with a guard ends its batches of locks and extensions with a [Tail].
-func New(o *redis.Options, c clock.Clock, g *Guard) *Master {
+// If its clock is to be watched over span, for the guard, it ends its batches of locks and
+// extensions with a [guard.Tail]; 0 is for no guard.
+func New(o *redis.Options, c clock.Clock, span time.Duration) *Master {
 	o = settings(o)
 	return &Master{
-		redis: o,
-		clock: c,
-		guard: newGuard(g),
-		ear:   ear{redis: o, listeners: map[string]func(){}},
-		wake:  make(chan struct{}, 1),
-		done:  make(chan struct{}),
-		debts: map[string]Request{},
+		redis:  o,
+		clock:  c,
+		memory: newMemory(span),
+		ear:    ear{redis: o, listeners: map[string]func(){}},
+		wake:   make(chan struct{}, 1),
+		done:   make(chan struct{}),
+		debts:  map[string]Request{},
 	}
 }
 

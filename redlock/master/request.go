@@ -12,6 +12,7 @@ import (
 
 	"github.com/quorumlock/redlock-go/clock"
 	"github.com/quorumlock/redlock-go/quorum"
+	"github.com/quorumlock/redlock-go/quorum/guard"
 	"github.com/quorumlock/redlock-go/quorum/tenure"
 )
 
@@ -103,13 +104,13 @@ const atExecution = tenure.Time(math.MinInt64)
 
 // NewChange asks for a transition of the record that t shows, if that is still the record.
 // It reports false if there is nothing to change.
-func NewChange(t *Tail, do tenure.Transition) (Request, bool) {
+func NewChange(t *guard.Tail, do tenure.Transition) (Request, bool) {
 	after, ok := do.Apply(*t.Record, t.Process, atExecution)
 	if !ok {
 		return Request{}, false
 	}
 	values := after.Values()
-	argv := []any{t.Process, t.text, whole, strings.Join(values, separator)}
+	argv := []any{t.Process, t.Text, whole, strings.Join(values, separator)}
 	for i, v := range values {
 		// Fences go on growing. Only who is not tenured is given others.
 		if f := tenure.Fields[i]; f != "high" || after.High != t.Record.High {
@@ -136,7 +137,7 @@ type Reply struct {
 	Err     error // why the answer is unknown
 	Unsent  bool  // nothing was sent, so that it can't have acted
 	// Tail: of Acquire, Extend and Look, where the client has a guard. Shared.
-	Tail   *Tail
+	Tail   *guard.Tail
 	Info   string            // of Describe: INFO
 	Config map[string]string // of Describe: CONFIG; nil if it is refused
 }

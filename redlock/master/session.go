@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/quorumlock/redlock-go/clock"
+	"github.com/quorumlock/redlock-go/quorum/guard"
 )
 
 // Connection defaults, where the user's hook gives no others.
@@ -56,7 +57,7 @@ type session struct {
 
 	dialled clock.Instant
 	clock   clock.Clock
-	guard   *guard // nil for none
+	memory  *memory // nil where there is no guard
 	tail    *tail
 
 	timeout time.Duration // for one exchange
@@ -64,7 +65,7 @@ type session struct {
 
 // open dials and does the handshake. go-redis is given a connection that is there
 // already, because it would print to standard error that it can't dial.
-func open(ctx context.Context, o *redis.Options, c clock.Clock, g *guard) (*session, error) {
+func open(ctx context.Context, o *redis.Options, c clock.Clock, mem *memory) (*session, error) {
 	dialled := c.Now()
 	dialing, cancel := context.WithTimeout(ctx, o.DialTimeout)
 	defer cancel()
@@ -74,7 +75,7 @@ func open(ctx context.Context, o *redis.Options, c clock.Clock, g *guard) (*sess
 	}
 	one := *o
 	one.Dialer = once(wire)
-	s := &session{client: redis.NewClient(&one), timeout: o.ReadTimeout, dialled: dialled, clock: c, guard: g, tail: newTail()}
+	s := &session{client: redis.NewClient(&one), timeout: o.ReadTimeout, dialled: dialled, clock: c, memory: mem, tail: newTail()}
 	s.conn = s.client.Conn()
 	if err := s.handshake(ctx); err != nil {
 		s.close()
@@ -128,7 +129,7 @@ func (s *session) handshake(ctx context.Context) error {
 	}
 	s.id, _ = id.Int64() // without it, the successor can't end this connection
 	s.run = field(server.Val(), "run_id")
-	if s.guard != nil && (s.run == "" || field(replication.Val(), "master_replid") == "") {
+	if s.memory != nil && (s.run == "" || field(replication.Val(), "master_replid") == "") {
 		return errHides
 	}
 	return fit(server.Val() + replication.Val() + memory.Val())
@@ -137,14 +138,14 @@ func (s *session) handshake(ctx context.Context) error {
 // fit returns why the server that gave this INFO can't be a voter.
 func fit(info string) error {
 	if field(info, "redis_mode") == "cluster" {
-		return fmt.Errorf("%w: it is a node of a Redis Cluster, where an independent master is needed", ErrUnsafe)
+		return fmt.Errorf("%w: it is a node of a Redis Cluster, where an independent master is needed", guard.ErrUnsafe)
 	}
 	if role := field(info, "role"); role != "" && role != "master" {
-		return fmt.Errorf("%w: it is a replica, where an independent master is needed", ErrUnsafe)
+		return fmt.Errorf("%w: it is a replica, where an independent master is needed", guard.ErrUnsafe)
 	}
 	policy, limit := field(info, "maxmemory_policy"), field(info, "maxmemory")
 	if limit != "" && limit != "0" && policy != "noeviction" {
-		return fmt.Errorf("%w: it may evict locks (maxmemory-policy %s): set it to noeviction", ErrUnsafe, policy)
+		return fmt.Errorf("%w: it may evict locks (maxmemory-policy %s): set it to noeviction", guard.ErrUnsafe, policy)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quorumlock/redlock-go/clock"
-	"github.com/quorumlock/redlock-go/quorum"
+	"github.com/quorumlock/redlock-go/quorum/guard"
 	"github.com/quorumlock/redlock-go/quorum/tenure"
 )
 
@@ -26,87 +26,41 @@ const (
 	separator = "\n"
 )
 
-// Tail is what a master said of itself at the end of a batch: after it had executed the
-// rest, so that it remembered all of that.
-type Tail struct {
-	Process string         // run_id+replid: this process, and this history
-	Record  *tenure.Record // shared, never written
-	Time    tenure.Time
-	Asked   clock.Instant
-	Dialled bool // the connection was made for this question
-
-	Offset quorum.Offset // of its clock, to the client's
-	Sight  quorum.Sight  // what that tells
-	Step   time.Duration // how far the clock was provably stepped, at least
-	Whole  bool          // the clock was watched for a whole span
-
-	text  string // of the record
-	watch uint64 // which watch of the clock the sight is of
-}
-
-// Reply returns the tail as the protocol of tenure takes it.
-func (t *Tail) Reply() tenure.Reply {
-	return tenure.Reply{Heard: true, Process: t.Process, Time: t.Time, Record: *t.Record, Dialled: t.Dialled}
-}
-
-// Tenure names the tenure that the master has; "" if it has none. It is another one each
-// time that the master may have forgotten what it granted.
-func (t *Tail) Tenure() string {
-	if t.Record == nil || !t.Record.Tenured(t.Process) {
-		return ""
-	}
-	return fmt.Sprint(t.Record.Term(), " ", t.Process)
-}
-
-// Guard is what a client must know to believe a master's votes.
-type Guard struct {
-	Span      time.Duration // over which it watches the master's clock
-	Tolerance time.Duration // by which that may move
-}
-
-// guard is Guard for one master: what is known from one tail to the next.
-type guard struct {
-	mu    sync.Mutex    // guards what follows
-	watch *quorum.Watch // of the clock of process
-	last  Tail
+// memory is what is known of one master from one tail to the next.
+type memory struct {
+	mu    sync.Mutex // guards what follows
+	watch *guard.Watch
+	last  guard.Tail
 	info  string // INFO replication, of last
-	begun uint64 // how often a watch was begun anew
 }
 
-func newGuard(g *Guard) *guard {
-	if g == nil {
+// newMemory returns the memory of a master whose keys live for span; nil for none.
+func newMemory(span time.Duration) *memory {
+	if span == 0 {
 		return nil
 	}
-	return &guard{watch: quorum.NewWatch(g.Span, g.Tolerance)}
+	return &memory{watch: guard.NewWatch(span)}
 }
 
 // Trust says that others found the clock to be right when it was looked at with t.
-func (m *Master) Trust(t *Tail) {
-	m.guard.mu.Lock()
-	defer m.guard.mu.Unlock()
-	if m.guard.begun == t.watch { // what was learned since is held against that look
-		m.guard.watch.Trust()
-	}
+func (m *Master) Trust(t *guard.Tail) {
+	m.memory.mu.Lock()
+	defer m.memory.mu.Unlock()
+	m.memory.watch.Trust(t)
 }
 
-// Tenure names the tenure that the master had when it last said so; see [Tail.Tenure].
+// Tenure names the tenure that the master had when it last said so; see [guard.Tail.Tenure].
 func (m *Master) Tenure() string {
-	m.guard.mu.Lock()
-	defer m.guard.mu.Unlock()
-	return m.guard.last.Tenure()
+	m.memory.mu.Lock()
+	defer m.memory.mu.Unlock()
+	return m.memory.last.Tenure()
 }
 
 // ForgetClock forgets what was known of the master's clock: the client's own stood still.
 func (m *Master) ForgetClock() {
-	m.guard.mu.Lock()
-	defer m.guard.mu.Unlock()
-	m.guard.forget()
-}
-
-// forget begins a new watch. The caller holds mu.
-func (g *guard) forget() {
-	g.watch.Forget()
-	g.begun++
+	m.memory.mu.Lock()
+	defer m.memory.mu.Unlock()
+	m.memory.watch.Forget()
 }
 
 // needsTail reports whether an answer is worth nothing without a tail behind it.
@@ -137,7 +91,7 @@ func newTail() *tail {
 
 // sendTail ends a batch with a tail, if it needs one.
 func (s *session) sendTail(ctx context.Context, pipe redis.Pipeliner, batch []Request, now clock.Instant) *tail {
-	if s.guard == nil || !slices.ContainsFunc(batch, func(r Request) bool { return r.op.needsTail() }) {
+	if s.memory == nil || !slices.ContainsFunc(batch, func(r Request) bool { return r.op.needsTail() }) {
 		return nil
 	}
 	t := s.tail
@@ -165,10 +119,10 @@ func (t *tail) send(ctx context.Context, pipe redis.Pipeliner, c redis.Cmder) {
 func (s *session) isTooOldFor(r Request) bool { return s.dialled.Before(r.dialledSince) }
 
 var errHides = fmt.Errorf("%w: it does not say who it is (INFO shows no run_id or master_replid): "+
-	"let it, or go without the guard (Unguarded)", ErrUnsafe)
+	"let it, or go without the guard (Unguarded)", guard.ErrUnsafe)
 
 // readTail reads what came of the commands of a tail, if the connection is not broken.
-func (s *session) readTail(t *tail, broken error) (*Tail, error) {
+func (s *session) readTail(t *tail, broken error) (*guard.Tail, error) {
 	if t == nil || broken != nil {
 		return nil, nil
 	}
@@ -183,39 +137,32 @@ func (s *session) readTail(t *tail, broken error) (*Tail, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the record of tenure can't be read: %w", err)
 	}
-	return s.guard.learn(s.run, t, now)
+	return s.memory.learn(s.run, t, now)
 }
 
 // learn takes what a tail of the process run says.
-func (g *guard) learn(run string, t *tail, now clock.Instant) (*Tail, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	said := g.last
+func (m *memory) learn(run string, t *tail, now clock.Instant) (*guard.Tail, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	said := m.last
 	// Most often, all is as it was.
-	if info := t.replication.Val(); info != g.info || !strings.HasPrefix(said.Process, run) {
+	if info := t.replication.Val(); info != m.info || !strings.HasPrefix(said.Process, run) {
 		if field(info, "role") != "master" {
 			return nil, errNoMaster
 		}
-		if p := run + "+" + field(info, "master_replid"); p != said.Process {
-			said.Process = p
-			g.forget()
-		}
-		g.info = info
+		said.Process = run + "+" + field(info, "master_replid")
+		m.info = info
 	}
-	if text := t.record.Val(); said.Record == nil || text != said.text {
+	if text := t.record.Val(); said.Record == nil || text != said.Text {
 		parsed := tenure.Parse(strings.Split(text, separator))
-		said.Record, said.text = &parsed, text
+		said.Record, said.Text = &parsed, text
 	}
 	if t.looks {
 		said.Record = withFence(said.Record, t.fence.Val())
 	}
-	at := t.time.Val()
-	said.Time, said.Asked, said.Dialled = tenure.Time(at.UnixMicro()), t.asked, t.dialled
-	said.Offset = quorum.NewOffset(time.Duration(at.UnixNano()), t.asked, now)
-	said.Sight, said.Step = g.watch.Look(said.Offset, now)
-	said.watch = g.begun
-	said.Whole = said.Sight == quorum.Steady && g.watch.Whole(now)
-	g.last = said
+	said.Time, said.Asked, said.Dialled = tenure.Time(t.time.Val().UnixMicro()), t.asked, t.dialled
+	m.watch.See(&said, now)
+	m.last = said
 	return &said, nil
 }
 

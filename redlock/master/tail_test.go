@@ -12,25 +12,26 @@ import (
 	"github.com/quorumlock/redlock-go/clock"
 	"github.com/quorumlock/redlock-go/internal/redistest"
 	"github.com/quorumlock/redlock-go/quorum"
+	"github.com/quorumlock/redlock-go/quorum/guard"
 	"github.com/quorumlock/redlock-go/quorum/tenure"
 	"github.com/quorumlock/redlock-go/redlock/master"
 )
 
 func guarded(t *testing.T, addr string, c clock.Clock) *master.Master {
 	t.Helper()
-	m := master.New(&redis.Options{Addr: addr}, c, &master.Guard{Span: time.Minute, Tolerance: clock.Tolerance})
+	m := master.New(&redis.Options{Addr: addr}, c, time.Minute)
 	t.Cleanup(m.Close)
 	return m
 }
 
-func look(t *testing.T, m *master.Master) *master.Tail {
+func look(t *testing.T, m *master.Master) *guard.Tail {
 	t.Helper()
 	r := ask(m, master.NewLook(0))
 	require.NoError(t, r.Err)
 	return r.Tail
 }
 
-func change(t *testing.T, m *master.Master, as *master.Tail, do tenure.Transition) quorum.Answer {
+func change(t *testing.T, m *master.Master, as *guard.Tail, do tenure.Transition) quorum.Answer {
 	t.Helper()
 	r, ok := master.NewChange(as, do)
 	require.True(t, ok)
@@ -38,7 +39,7 @@ func change(t *testing.T, m *master.Master, as *master.Tail, do tenure.Transitio
 }
 
 // arm gives a master tenure, as if it were a group of its own.
-func arm(t *testing.T, m *master.Master) *master.Tail {
+func arm(t *testing.T, m *master.Master) *guard.Tail {
 	t.Helper()
 	tail := look(t, m)
 	require.Equal(t, quorum.Granted, change(t, m, tail, tenure.Prepare{Identity: tail.Record.Identity, Seen: tail.Record.Prepared, Nonce: "nonce"}))
@@ -130,7 +131,7 @@ func TestTenureEndsWithTheMemory(t *testing.T) {
 			late, _ := master.NewChange(before, tenure.Settle{Skew: time.Second})
 
 			tt.forget(t, server)
-			var after *master.Tail
+			var after *guard.Tail
 			require.True(t, redistest.Poll(func() bool {
 				after = ask(m, master.NewLook(0)).Tail
 				return after != nil
@@ -199,7 +200,7 @@ func TestEvictionThatIsTurnedOnIsNoticed(t *testing.T) {
 
 // One that arms may be paused for as long as it likes before its last step.
 func TestLateArmIsRefused(t *testing.T) {
-	prepare := func(t *testing.T, m *master.Master, nonce string) *master.Tail {
+	prepare := func(t *testing.T, m *master.Master, nonce string) *guard.Tail {
 		t.Helper()
 		tail := look(t, m)
 		require.Equal(t, quorum.Granted, change(t, m, tail, tenure.Prepare{
