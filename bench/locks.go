@@ -10,6 +10,7 @@ const ttl = 8 * time.Second // redsync's default
 // locks are what is compared, in the order of the tables.
 var locks = []lock{
 	{name: "ours", open: openOurs},
+	{name: "ours with fences", open: openFenced},
 	{name: "ours unguarded", open: openUnguarded},
 	{name: "redsync", open: openRedsync(false)},
 	{name: "redsync fail-fast", open: openRedsync(true)},

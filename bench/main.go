@@ -56,6 +56,7 @@ func main() {
 	if *smoke {
 		c.Cell, c.Rounds, c.Workers = 150*time.Millisecond, 1, 16
 	}
+	signal.Ignore(syscall.SIGPIPE) // whoever reads no more must not leave the masters running
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := c.run(ctx); err != nil {
@@ -77,6 +78,14 @@ func (c config) run(ctx context.Context) error {
 		}
 		if err := c.show(ctx, s, masters); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	if strings.Contains("fences", c.Scenarios) {
+		if err := initialise(ctx, masters.addrs()); err != nil {
+			return err
+		}
+		if err := c.fences(ctx, masters); err != nil {
+			return err
 		}
 	}
 	if strings.Contains("contended", c.Scenarios) {

@@ -20,6 +20,12 @@ func openUnguarded(addrs []string) (locker, error) {
 	return ours{c}, err
 }
 
+// openFenced opens our lock with a fence for every lease.
+func openFenced(addrs []string) (locker, error) {
+	c, err := redlock.New(redlock.Options{Masters: addrs, Fencing: true})
+	return ours{c}, err
+}
+
 // initialise makes the masters a group, also those that have forgotten that they were one.
 func initialise(ctx context.Context, addrs []string) error {
 	c, err := redlock.New(redlock.Options{Masters: addrs})

@@ -26,6 +26,7 @@ type Client struct {
 	drift   clock.Drift
 	clock   clock.Clock
 	trace   Trace
+	fencing *fencing // nil for none
 	lines   lines
 	guard   *guard.Guard // nil for none
 	keeper  *keeper      // of the guard
@@ -60,6 +61,9 @@ func New(o Options) (*Client, error) {
 	for _, r := range connections {
 		c.masters = append(c.masters, master.New(r, o.Clock, span))
 		addresses = append(addresses, r.Addr)
+	}
+	if o.Fencing {
+		c.fencing = &fencing{}
 	}
 	if !o.Unguarded {
 		c.guardWith(addresses)

@@ -17,6 +17,7 @@ type hold struct {
 	client *Client
 	names  []string
 	token  string
+	fence  uint64 // 0 for none
 	ttl    time.Duration
 	won    *question // what won it: late votes come here
 	first  *Lease    // what the hooks are told of

@@ -28,6 +28,10 @@ type Options struct {
 	Masters []string
 	// MaxTTL is the longest lease that any client of these masters takes; 30s if zero.
 	MaxTTL time.Duration
+	// Fencing gives each lease a number that is greater than those of all leases of its
+	// name before it, for resources that check it: see [Lease.Fence]. It takes a script
+	// where a plain SET does otherwise. All clients of a name must agree on it.
+	Fencing bool
 	// Prefix goes before each name to make its key. All clients must agree on it.
 	Prefix string
 	// Drift is how far clocks may run apart during a lease; 1 % + 2 ms if zero.
@@ -63,6 +67,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Drift.Deadline(0, MinTTL) <= 0 {
 		return o, fmt.Errorf("drift of %v leaves nothing of a ttl of %v", o.Drift.Of(MinTTL), MinTTL)
+	}
+	if o.Fencing && o.Unguarded {
+		return o, errors.New("with Unguarded there are no fences: a master that forgets would give old numbers again")
 	}
 	if o.Clock == nil {
 		o.Clock = clock.System

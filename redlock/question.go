@@ -21,6 +21,7 @@ type question struct {
 	replies  chan master.Reply // has room for all, so that late ones hold nobody up
 	votes    []Vote
 	runs     []string      // run_id of who voted; "" if it hides it
+	fences   []uint64      // of locks with a fence: which number each gave
 	tails    []*guard.Tail // of locks and extensions, where there is a guard
 	ripe     clock.Instant // when the votes were enough to decide
 	told     int           // of a release: how many who wait elsewhere were told, on any one master
@@ -60,6 +61,16 @@ func (q *question) keys() []string {
 // ask sends r to every master.
 func (q *question) ask(r master.Request) {
 	q.askEach(func(int) master.Request { return r })
+}
+
+// askSome sends r to those masters whose votes are asked for.
+func (q *question) askSome(asked func(voter int) bool, r master.Request) {
+	for i, m := range q.client.masters {
+		if asked(i) {
+			r.Voter, r.To = i, q.replies
+			m.Send(r)
+		}
+	}
 }
 
 // askEach sends every master a request of its own.
@@ -130,7 +141,10 @@ func (q *question) take(r master.Reply) {
 	}
 	q.round.Count(quorum.Ballot{Voter: r.Voter, Master: r.Run, Answer: q.votes[r.Voter].Answer})
 	q.told = max(q.told, r.Told)
-	if r.Op != master.Release && q.client.trace.Vote != nil {
+	if q.fences != nil && q.votes[r.Voter].Answer == quorum.Granted {
+		q.fences[r.Voter] = r.Fence
+	}
+	if (r.Op == master.Acquire || r.Op == master.Extend) && q.client.trace.Vote != nil {
 		q.client.trace.Vote(joined(q.names), q.named()[r.Voter])
 	}
 }

@@ -8,6 +8,7 @@
 //     ttl has passed since then.
 //  3. Send SET name token NX PX ttl+grace to every master at once.
 //  4. Once a majority granted, and the deadline has not passed, the lock is held.
+//     With Fencing, a majority must also have counted up to the lease's number.
 //  5. Otherwise release it on every master, also on those that did not answer.
 //
 // A lease is a promise until its deadline and no longer: Valid, Remaining and Context
@@ -85,14 +86,18 @@ func (c *Client) attempt(ctx context.Context, names []string, ttl time.Duration)
 	deadline := c.drift.Deadline(start, ttl)
 	q := c.newQuestion(names, deadline)
 	q.needTenure()
-	q.ask(master.NewAcquire(q.keys(), token, ttl+clock.Grace, deadline))
+	q.ask(c.newAcquire(q, token, ttl+clock.Grace))
 	decision := q.count(ctx)
+	var fence uint64
+	if decision == quorum.Won && c.fencing != nil {
+		fence, decision = c.fence(ctx, q, token)
+	}
 	if decision == quorum.Won {
 		c.lastTrip.Store(int64(q.ripe.Sub(start)))
 		if c.guard != nil {
 			c.confirm(q.tails, q.ripe)
 		}
-		return c.held(ctx, q, token, ttl, start), nil
+		return c.held(ctx, q, token, fence, ttl, start), nil
 	}
 	if decision == quorum.Lost {
 		q.countRest(ctx) // so that it is clear whether the lock is held, or the masters are away
@@ -103,11 +108,12 @@ func (c *Client) attempt(ctx context.Context, names []string, ttl time.Duration)
 }
 
 // held returns the lease of an attempt that succeeded.
-func (c *Client) held(ctx context.Context, q *question, token string, ttl time.Duration, start clock.Instant) *Lease {
+func (c *Client) held(ctx context.Context, q *question, token string, fence uint64, ttl time.Duration, start clock.Instant) *Lease {
 	h := &hold{
 		client: c,
 		names:  q.names,
 		token:  token,
+		fence:  fence,
 		ttl:    ttl,
 		won:    q,
 		asked:  q,

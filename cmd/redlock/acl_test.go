@@ -54,7 +54,7 @@ func TestACL_IsTheLeastThatWorks(t *testing.T) {
 	a, argv := newActor(t)
 	holder := restricted(append([]string{"run", "job"}, argv...)...)
 	a.ready()
-	waiter := restricted("run", "job", "--", "true")
+	waiter := restricted("run", "--fence", "job", "--", "true")
 	assert.Contains(t, succeeds("status", "job").stdout(), "held by")
 	// It is extended twice, where one connection was cut between.
 	require.NoError(t, clock.Sleep(t.Context(), clock.System, clock.System.Now().Add(5*time.Second)))

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/quorumlock/redlock-go/redlock"
 )
@@ -14,7 +15,8 @@ const (
 	nameVar  = "REDLOCK_NAME"
 	tokenVar = "REDLOCK_TOKEN"
 	ttlVar   = "REDLOCK_TTL_MS"
-	heldVar  = "REDLOCK_HELD" // all names that are held around it, as a JSON list
+	fenceVar = "REDLOCK_FENCE" // with --fence
+	heldVar  = "REDLOCK_HELD"  // all names that are held around it, as a JSON list
 )
 
 // held returns the names that are held by the runs around this one.
@@ -38,10 +40,14 @@ func refuseNested(name string) error {
 }
 
 // environment is that of the command. Of a variable that is there twice, package
-// exec takes the last.
+// exec takes the last. The fence of a lock around this one is not this one's.
 func (j *job) environment(lease *redlock.Lease) []string {
 	names, _ := json.Marshal(append(held(), j.name)) // can't fail: strings
-	return append(os.Environ(),
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, fenceVar+"=") })
+	if fence := lease.Fence(); fence != 0 {
+		env = append(env, fenceVar+"="+strconv.FormatUint(fence, 10))
+	}
+	return append(env,
 		nameVar+"="+j.name,
 		tokenVar+"="+lease.Token(),
 		ttlVar+"="+strconv.FormatInt(j.ttl.Milliseconds(), 10),

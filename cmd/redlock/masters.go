@@ -31,6 +31,7 @@ type masters struct {
 	maxTTL    time.Duration
 	prefix    string
 	unguarded bool
+	fence     bool // leases are to have a fence; a flag of run only
 }
 
 func (m *masters) addTo(flags *pflag.FlagSet) {
@@ -154,6 +155,9 @@ func (a *app) connectTo(c *cluster, addresses []string, trace *redlock.Trace) (*
 		c.names = append(c.names, shown(m))
 	}
 	unguarded, err := a.unguarded()
+	if err == nil && unguarded && a.masters.fence {
+		err = usage("--fence needs the guard, without which a master that forgets would give old numbers again: not with --embedded, --unguarded or %s", unguardedVar)
+	}
 	if err == nil {
 		c.Client, err = redlock.New(redlock.Options{
 			Masters:   addresses,
@@ -161,6 +165,7 @@ func (a *app) connectTo(c *cluster, addresses []string, trace *redlock.Trace) (*
 			Prefix:    a.masters.prefix,
 			Trace:     trace,
 			Unguarded: unguarded,
+			Fencing:   a.masters.fence,
 		})
 	}
 	if err == nil {

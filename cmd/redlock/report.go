@@ -20,6 +20,7 @@ type report struct {
 	CommandCode   *int   `json:"command_exit_code,omitempty"`
 	Signal        int    `json:"signal,omitempty"`
 	TokenPrefix   string `json:"token_prefix,omitempty"` // enough to find it in logs, too little to unlock
+	Fence         uint64 `json:"fence,omitempty"`
 	AcquiredAfter *int64 `json:"acquired_after_ms,omitempty"`
 	HeldFor       *int64 `json:"held_for_ms,omitempty"`
 	Votes         []vote `json:"votes,omitempty"` // of what failed

@@ -38,7 +38,7 @@ is killed, the command is killed with it on Linux (not its children, nor a setui
 program such as sudo), and nowhere else; the lock is free when its ttl has passed. On
 Windows there are no groups and no signals: only the command itself is ended.
 
-The command finds REDLOCK_NAME, REDLOCK_TOKEN and REDLOCK_TTL_MS in its environment, and
+The command finds REDLOCK_NAME, REDLOCK_TOKEN and REDLOCK_TTL_MS (with --fence, REDLOCK_FENCE too) in its environment, and
 REDLOCK_HELD, a JSON list of all NAMEs that are held around it: running redlock on one
 of these again would wait for itself, and is refused (64).
 
@@ -104,6 +104,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.IntVarP(&f.conflict, "conflict-exit-code", "E", exitNotAcquired, "exit with `N` when another holds the lock")
 	flags.DurationVar(&f.grace, "kill-grace", defaultGrace, "time between TERM and KILL; the default is cut to what fits in the ttl")
 	flags.Var(&f.onLost, "on-lost", "what the command gets when the lock can't be kept: term, kill or warn")
+	flags.BoolVar(&a.masters.fence, "fence", false, "give the command a number (REDLOCK_FENCE) by which what it writes to can tell it from older holders")
 	flags.StringVar(&f.json, "json", "", "write to `FILE` how it ended")
 	cmd.MarkFlagsMutuallyExclusive("wait", "no-wait")
 	return cmd
@@ -193,6 +194,7 @@ func (j *job) run(ctx context.Context) error {
 	acquired := clock.System.Now()
 	j.report.AcquiredAfter = milliseconds(acquired.Sub(asked))
 	j.report.token(lease.Token())
+	j.report.Fence = lease.Fence()
 	err = j.hold(ctx, lease)
 	j.report.HeldFor = milliseconds(clock.System.Now().Sub(acquired))
 	return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 
 	"github.com/alicebob/miniredis/v2"
@@ -61,10 +62,59 @@ func (m *Memory) Dial(_ context.Context, _, addr string) (net.Conn, error) {
 	}
 	for i, s := range m.servers {
 		if addr == memoryAddr(i) {
-			return s.Dial()
+			return dialRoomy(s)
 		}
 	}
 	return nil, fmt.Errorf("there is no master %s", addr)
+}
+
+// roomy is a connection that takes what is written without waiting for the other end to
+// read it, as the kernel's do. Without that, a pipeline that the other end begins to
+// answer before it is all there would wait for itself.
+type roomy struct {
+	net.Conn
+	written chan []byte
+	closing sync.Once
+	closed  chan struct{}
+}
+
+func dialRoomy(s *miniredis.Miniredis) (net.Conn, error) {
+	wire, err := s.Dial()
+	if err != nil {
+		return nil, err
+	}
+	c := &roomy{Conn: wire, written: make(chan []byte, 64), closed: make(chan struct{})}
+	go c.pump()
+	return c, nil
+}
+
+func (c *roomy) Write(p []byte) (int, error) {
+	select {
+	case c.written <- slices.Clone(p):
+		return len(p), nil
+	case <-c.closed:
+		return 0, net.ErrClosed
+	}
+}
+
+// pump ends with the connection.
+func (c *roomy) pump() {
+	for {
+		select {
+		case p := <-c.written:
+			if _, err := c.Conn.Write(p); err != nil {
+				_ = c.Close()
+				return
+			}
+		case <-c.closed:
+			return
+		}
+	}
+}
+
+func (c *roomy) Close() error {
+	c.closing.Do(func() { close(c.closed) })
+	return c.Conn.Close()
 }
 
 // SetAway makes the i-th master refuse connections, and break those that are used; or

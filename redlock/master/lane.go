@@ -154,7 +154,7 @@ func (m *Master) take(spare []Request) (batch []Request, ok bool) {
 func intime(batch []Request, now clock.Instant) []Request {
 	kept := batch[:0]
 	for _, r := range batch {
-		if (r.op == Acquire || r.op == Extend) && !now.Before(r.notAfter) {
+		if (r.op == Acquire || r.op == CountUp || r.op == Extend) && !now.Before(r.notAfter) {
 			r.decline(errLate)
 			continue
 		}

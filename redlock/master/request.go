@@ -3,8 +3,10 @@ package master
 import (
 	_ "embed"
 	"errors"
+	"hash/fnv"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +24,7 @@ type Op uint8
 // What can be asked.
 const (
 	Acquire  Op = iota // SET key token NX PX ttl, for one key; the same for several
+	CountUp            // count up to a fence, if the keys hold the token
 	Extend             // move the keys' end, if they hold the token; never to sooner
 	Release            // delete the keys that hold the token, and tell who waits
 	Inspect            // say whose the key is, and for how long
@@ -40,6 +43,7 @@ type Request struct {
 	// from which the key is gone by itself.
 	notAfter clock.Instant
 	args     []any // the Redis command; shared, never written
+	fenced   bool  // of a lock, that a fence is asked for too
 
 	// Owe: of a release, that the key may be there, so that a master which is away
 	// must get the request when it is back.
@@ -59,6 +63,34 @@ func NewAcquire(keys []string, token string, ttl time.Duration, notAfter clock.I
 		r.args = script(acquireSHA, keys, token, milliseconds(ttl))
 	}
 	return r
+}
+
+// NewFenced is NewAcquire, and asks for a fence that is not below hint.
+func NewFenced(keys []string, token string, ttl time.Duration, hint uint64, notAfter clock.Instant) Request {
+	return Request{op: Acquire, token: token, notAfter: notAfter, fenced: true,
+		args: append(script(fenceSHA, keys, token, milliseconds(ttl), hint), counters(keys)...)}
+}
+
+// NewCountUp asks the master to count up to a fence, if all keys hold token.
+func NewCountUp(keys []string, token string, fence uint64, notAfter clock.Instant) Request {
+	return Request{op: CountUp, token: token, notAfter: notAfter,
+		args: append(script(countSHA, keys, token, fence), counters(keys)...)}
+}
+
+// counterFields is how many counters a master has. Names that share one skip numbers, and
+// masters that are asked for them in different orders give different ones.
+const counterFields = 1024
+
+// counters returns the fields of the record that count for keys. All clients must agree on
+// this: it is the FNV-1a hash of 32 bits, modulo the number of fields.
+func counters(keys []string) []any {
+	fields := make([]any, len(keys))
+	for i, k := range keys {
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(k)) // can't fail
+		fields[i] = counterPrefix + strconv.Itoa(int(h.Sum32()%counterFields))
+	}
+	return fields
 }
 
 // NewExtend asks for keys to live for ttl from now, if all hold token. It puts those back
@@ -112,10 +144,7 @@ func NewChange(t *guard.Tail, do tenure.Transition) (Request, bool) {
 	values := after.Values()
 	argv := []any{t.Process, t.Text, whole, strings.Join(values, separator)}
 	for i, v := range values {
-		// Fences go on growing. Only who is not tenured is given others.
-		if f := tenure.Fields[i]; f != "high" || after.High != t.Record.High {
-			argv = append(argv, f, v)
-		}
+		argv = append(argv, tenure.Fields[i], v)
 	}
 	return Request{op: Change, args: script(swapSHA, []string{record}, argv...)}, true
 }
@@ -130,13 +159,14 @@ type Reply struct {
 	Run    string // run_id of the process that answered; "" if it hides it
 	Answer quorum.Answer
 	Token  string        // Inspect: whose the key is; "" for nobody's
+	Fence  uint64        // Acquire with a fence: which; 0 for none
 	Left   time.Duration // how much longer the key lives, where it is another's; negative: for ever
 	Told   int           // of a release: how many connections that wait for the key were told
 	// Missing: of a refused Extend or Release, that there is no key at all.
 	Missing bool
 	Err     error // why the answer is unknown
 	Unsent  bool  // nothing was sent, so that it can't have acted
-	// Tail: of Acquire, Extend and Look, where the client has a guard. Shared.
+	// Tail: of Acquire, CountUp, Extend and Look, where the client has a guard. Shared.
 	Tail   *guard.Tail
 	Info   string            // of Describe: INFO
 	Config map[string]string // of Describe: CONFIG; nil if it is refused
@@ -156,6 +186,10 @@ func (r Request) decline(err error) {
 var (
 	//go:embed acquire.lua
 	acquireLua string
+	//go:embed fence.lua
+	fenceLua string
+	//go:embed count.lua
+	countLua string
 	//go:embed extend.lua
 	extendLua string
 	//go:embed release.lua
@@ -168,6 +202,8 @@ var (
 // checks, so that no hash is computed here.
 const (
 	acquireSHA = "292d714c1273574dc3f2f3a9808e17e9abf15037"
+	fenceSHA   = "91cc946e79f125a4f7d9da86f02bcdd156302f79"
+	countSHA   = "6e938be9c0e244f5f337cb7903ffef866f3f64a8"
 	extendSHA  = "48043bdeb34a2106c4dfa503eeae4998116e1169"
 	swapSHA    = "2f42cf9e54ea57617716ab6810efca338fba5014"
 	releaseSHA = "0fbcdd7605b7f4033bb81912e43f983f628ceff2"
@@ -175,7 +211,8 @@ const (
 
 // scripts maps these names to the scripts.
 var scripts = map[string]string{
-	acquireSHA: acquireLua, extendSHA: extendLua, releaseSHA: releaseLua, swapSHA: swapLua,
+	acquireSHA: acquireLua, fenceSHA: fenceLua, countSHA: countLua,
+	extendSHA: extendLua, releaseSHA: releaseLua, swapSHA: swapLua,
 }
 
 // command is one request on its way: the Redis commands that it became.
@@ -202,7 +239,10 @@ func (c *command) decode() Reply {
 	}
 	switch c.op {
 	case Acquire:
-		if c.args[0] == "set" {
+		switch {
+		case c.fenced:
+			return decodeFence(value)
+		case c.args[0] == "set":
 			return decodeAcquire(value, err)
 		}
 		return decodeScript(value)
@@ -223,6 +263,19 @@ func decodeAcquire(value any, err error) Reply {
 		return Reply{Answer: quorum.Granted}
 	default:
 		return Reply{Err: errShape}
+	}
+}
+
+// decodeFence reads what fence.lua returns.
+func decodeFence(value any) Reply {
+	fence, ok := value.(int64)
+	switch {
+	case !ok || fence < 0 || fence > quorum.MaxFence:
+		return Reply{Err: errShape}
+	case fence == 0:
+		return Reply{Answer: quorum.Refused}
+	default:
+		return Reply{Answer: quorum.Granted, Fence: uint64(fence)}
 	}
 }
 

@@ -19,7 +19,7 @@ func TestScriptsHaveTheirNames(t *testing.T) {
 		sum := sha1.Sum([]byte(text))
 		assert.Equal(t, hex.EncodeToString(sum[:]), sha)
 	}
-	assert.Len(t, scripts, 4)
+	assert.Len(t, scripts, 6)
 }
 
 func TestMillisecondsRoundUp(t *testing.T) {
@@ -40,6 +40,7 @@ func reply(r Request, value any, err error) *command {
 var questions = map[string]Request{
 	"acquire":     NewAcquire([]string{"k"}, "t", time.Second, 0),
 	"acquire two": NewAcquire([]string{"k", "l"}, "t", time.Second, 0),
+	"fenced":      NewFenced([]string{"k"}, "t", time.Second, 0, 0),
 	"extend":      NewExtend([]string{"k"}, "t", time.Second, false, 0),
 	"release":     NewRelease([]string{"k"}, "t", time.Hour, 0),
 	"inspect":     NewInspect("k"),
@@ -58,6 +59,11 @@ func TestDecode(t *testing.T) {
 		{"acquire", nil, boom, Reply{Err: boom}},
 		{"acquire", "QUEUED", nil, Reply{Err: errShape}},
 		{"acquire", int64(0), nil, Reply{Err: errShape}},
+		{"fenced", int64(9), nil, Reply{Answer: quorum.Granted, Fence: 9}},
+		{"fenced", int64(0), nil, Reply{Answer: quorum.Refused}},
+		{"fenced", int64(-1), nil, Reply{Err: errShape}},
+		{"fenced", int64(1 << 53), nil, Reply{Err: errShape}},
+		{"fenced", "OK", nil, Reply{Err: errShape}},
 		{"acquire two", int64(0), nil, Reply{Answer: quorum.Granted}},
 		{"acquire two", int64(1500), nil, Reply{Answer: quorum.Refused, Left: 1500 * time.Millisecond}},
 		{"extend", int64(0), nil, Reply{Answer: quorum.Granted}},

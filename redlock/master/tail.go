@@ -21,9 +21,11 @@ import (
 // A master stores its record of tenure in a hash: each part in a field of its own, for
 // people, and the whole in one, for the tails.
 const (
-	record    = "redlock:tenure" // the key
-	whole     = "record"
-	separator = "\n"
+	record = "redlock:tenure" // the key
+	// The counters of fences are fields with this before a number.
+	counterPrefix = "c"
+	whole         = "record"
+	separator     = "\n"
 )
 
 // memory is what is known of one master from one tail to the next.
@@ -64,14 +66,14 @@ func (m *Master) ForgetClock() {
 }
 
 // needsTail reports whether an answer is worth nothing without a tail behind it.
-func (o Op) needsTail() bool { return o == Acquire || o == Extend || o == Look }
+func (o Op) needsTail() bool { return o != Release && o != Inspect && o != Change && o != Describe }
 
 // tail is the commands that end a batch. They are plain commands: INFO in a script would
 // cost more than the rest together. A session has one, and uses it again and again.
 type tail struct {
 	time        *redis.TimeCmd
 	record      *redis.StringCmd
-	fence       *redis.SliceCmd // of a Look only
+	fields      *redis.MapStringStringCmd // of a Look only
 	replication *redis.StringCmd
 
 	asked   clock.Instant
@@ -84,7 +86,7 @@ func newTail() *tail {
 	return &tail{
 		time:        redis.NewTimeCmd(ctx, "time"),
 		record:      redis.NewStringCmd(ctx, "hget", record, whole),
-		fence:       redis.NewSliceCmd(ctx, "hmget", record, "high", "floor"),
+		fields:      redis.NewMapStringStringCmd(ctx, "hgetall", record),
 		replication: redis.NewStringCmd(ctx, "info", "replication"),
 	}
 }
@@ -104,7 +106,7 @@ func (s *session) sendTail(ctx context.Context, pipe redis.Pipeliner, batch []Re
 	t.send(ctx, pipe, t.record)
 	t.send(ctx, pipe, t.replication)
 	if t.looks {
-		t.send(ctx, pipe, t.fence)
+		t.send(ctx, pipe, t.fields)
 	}
 	return t
 }
@@ -132,7 +134,7 @@ func (s *session) readTail(t *tail, broken error) (*guard.Tail, error) {
 		err = e
 	}
 	if t.looks {
-		err = cmp.Or(err, t.fence.Err())
+		err = cmp.Or(err, t.fields.Err())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the record of tenure can't be read: %w", err)
@@ -158,7 +160,7 @@ func (m *memory) learn(run string, t *tail, now clock.Instant) (*guard.Tail, err
 		said.Record, said.Text = &parsed, text
 	}
 	if t.looks {
-		said.Record = withFence(said.Record, t.fence.Val())
+		said.Record = withFences(said.Record, t.fields.Val())
 	}
 	said.Time, said.Asked, said.Dialled = tenure.Time(t.time.Val().UnixMicro()), t.asked, t.dialled
 	m.watch.See(&said, now)
@@ -166,22 +168,22 @@ func (m *memory) learn(run string, t *tail, now clock.Instant) (*guard.Tail, err
 	return &said, nil
 }
 
-// withFence returns the record with the fences that the master has come to since it was
-// written.
-func withFence(r *tenure.Record, values []any) *tenure.Record {
-	high, floor := number(values, 0), number(values, 1)
-	if high == r.High && floor == r.Floor {
+// withFences returns the record with the highest fence that the master has come to since it
+// was written.
+func withFences(r *tenure.Record, fields map[string]string) *tenure.Record {
+	high := max(r.High, r.Floor)
+	for name, value := range fields {
+		if digits, ok := strings.CutPrefix(name, counterPrefix); ok && digits != "" {
+			n, _ := strconv.ParseUint(value, 10, 64)
+			high = max(high, n)
+		}
+	}
+	if high == r.High {
 		return r
 	}
 	with := *r
-	with.High, with.Floor = high, floor
+	with.High = high
 	return &with
-}
-
-func number(values []any, i int) uint64 {
-	text, _ := values[i].(string)
-	n, _ := strconv.ParseUint(text, 10, 64)
-	return n
 }
 
 var errNoMaster = errors.New("it is a replica by now")
