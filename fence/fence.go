@@ -24,6 +24,8 @@ import (
 // ErrStale is why a request is refused: somebody has come with a later lock before.
 var ErrStale = errors.New("fence is stale")
 
+var errNone = fmt.Errorf("%w: the request carries none: is the client's Fencing on?", ErrStale)
+
 // Guard remembers the greatest fence that one resource was shown. The zero Guard has seen
 // none. It is safe for concurrent use.
 type Guard struct {
@@ -43,7 +45,7 @@ func (g *Guard) Do(fence uint64, f func() error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if fence == 0 {
-		return fmt.Errorf("%w: the request carries none: is the client's Fencing on?", ErrStale)
+		return errNone
 	}
 	if fence < g.highest {
 		return fmt.Errorf("%w: %d, when %d came before", ErrStale, fence, g.highest)

@@ -12,6 +12,7 @@ import (
 	"github.com/quorumlock/redlock-go/internal/redistest"
 	"github.com/quorumlock/redlock-go/quorum"
 	"github.com/quorumlock/redlock-go/redlock"
+	"github.com/quorumlock/redlock-go/redlock/master"
 )
 
 // fenced returns a client with fences, of masters that are a group, or are to be.
@@ -70,7 +71,7 @@ func TestFencesGrow(t *testing.T) {
 const ahead = 4_000_000_000_000_000
 
 // counter is the field that counts for the name "a".
-const counter = "c300"
+var counter = master.Counter("a")
 
 func setCounter(t *testing.T, m *redistest.Master, no uint64) {
 	t.Helper()

@@ -81,14 +81,18 @@ func NewCountUp(keys []string, token string, fence uint64, notAfter clock.Instan
 // masters that are asked for them in different orders give different ones.
 const counterFields = 1024
 
-// counters returns the fields of the record that count for keys. All clients must agree on
+// Counter returns the field of the record that counts for a key. All clients must agree on
 // this: it is the FNV-1a hash of 32 bits, modulo the number of fields.
+func Counter(key string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(key)) // can't fail
+	return counterPrefix + strconv.Itoa(int(h.Sum32()%counterFields))
+}
+
 func counters(keys []string) []any {
 	fields := make([]any, len(keys))
 	for i, k := range keys {
-		h := fnv.New32a()
-		_, _ = h.Write([]byte(k)) // can't fail
-		fields[i] = counterPrefix + strconv.Itoa(int(h.Sum32()%counterFields))
+		fields[i] = Counter(k)
 	}
 	return fields
 }

@@ -1,0 +1,5 @@
+//go:build race
+
+package fencecheck_test
+
+const raced = true
