@@ -1,4 +1,4 @@
-.PHONY: check vet lint test bench up down
+.PHONY: check vet lint test bench chaos up down
 
 COMPOSE ?= docker compose
 
@@ -9,6 +9,9 @@ lint:
 	golangci-lint run ./...
 test:
 	go test -race ./...
+chaos: # DURATION=30m; SEED=… repeats a run; FENCES=10000 asks for so many acquisitions instead
+	REDLOCK_CHAOS_DURATION=$(DURATION) REDLOCK_CHAOS_SEED=$(SEED) REDLOCK_CHAOS_FENCES=$(FENCES) \
+	go test -race -count=1 -timeout 0 -v -run '^TestChaos$(if $(FENCES),_FencesOfForgetfulMasters)$$' ./failover_test
 bench:
 	cd bench && go run .
 up:

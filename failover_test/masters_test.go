@@ -8,12 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/quorumlock/redlock-go/internal/chaos"
 	"github.com/quorumlock/redlock-go/internal/redistest"
 	"github.com/quorumlock/redlock-go/internal/redistest/containers"
 	"github.com/quorumlock/redlock-go/redlock"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	chaos.Main() // this test binary is the client processes, too
+	goleak.VerifyTestMain(m)
+}
 
 // master is one real master, however it is run.
 type master interface {

@@ -57,11 +57,14 @@ func (e *Endpoint) RunID() string {
 // FlushAll makes the master forget every key, while it goes on running.
 func (e *Endpoint) FlushAll() {
 	e.t.Helper()
-	if err := e.client.FlushAll(context.Background()).Err(); err != nil {
-		e.t.Fatalf("master %s: FLUSHALL: %v", e.addr, err)
-	}
-	if n, err := e.client.DBSize(context.Background()).Result(); err != nil || n != 0 {
-		e.t.Fatalf("master %s has %d keys after FLUSHALL (%v)", e.addr, n, err)
+	var left *redis.IntCmd // of the same moment: others may be writing
+	_, err := e.client.TxPipelined(context.Background(), func(p redis.Pipeliner) error {
+		p.FlushAll(context.Background())
+		left = p.DBSize(context.Background())
+		return nil
+	})
+	if err != nil || left.Val() != 0 {
+		e.t.Fatalf("master %s has %d keys after FLUSHALL (%v)", e.addr, left.Val(), err)
 	}
 }
 

@@ -18,7 +18,7 @@ func (m *Master) Pid() int {
 func (m *Master) Kill() {
 	m.t.Helper()
 	p := m.running()
-	p.kill()
+	p.Kill()
 	m.process = nil
 	if !p.killed() || !m.Refuses() {
 		m.t.Fatalf("master %s is not gone after SIGKILL: %v", m.addr, p.cmd.ProcessState)
@@ -46,43 +46,37 @@ func (m *Master) Restart() {
 // connections for it and keeps what is sent, to be executed after Cont.
 func (m *Master) Stop() {
 	m.t.Helper()
-	m.signal(stopSignal)
-	if !Poll(m.stopped) {
-		m.t.Fatalf("master %s is not stopped after SIGSTOP", m.addr)
+	if err := m.running().Stop(); err != nil {
+		m.t.Fatalf("master %s: %v", m.addr, err)
 	}
 }
 
 // Cont lets a stopped process go on.
 func (m *Master) Cont() {
 	m.t.Helper()
-	m.signal(contSignal)
-	if !Poll(func() bool { return !m.stopped() }) || !m.Answers() {
-		m.t.Fatalf("master %s does not go on after SIGCONT", m.addr)
+	if err := m.running().Cont(); err != nil || !m.Answers() {
+		m.t.Fatalf("master %s does not go on after SIGCONT: %v", m.addr, err)
 	}
 }
 
-func (m *Master) signal(s os.Signal) {
-	m.t.Helper()
-	if err := m.running().cmd.Process.Signal(s); err != nil {
-		m.t.Fatalf("master %s: %v: %v", m.addr, s, err)
-	}
-}
-
-func (m *Master) stopped() bool {
-	m.t.Helper()
-	yes, err := stopped(m.Pid())
-	if err != nil {
-		m.t.Fatalf("master %s: state of its process: %v", m.addr, err)
-	}
-	return yes
-}
-
-func (m *Master) running() *process {
+func (m *Master) running() *Process {
 	m.t.Helper()
 	if m.process == nil {
 		m.t.Fatalf("master %s was killed and not restarted", m.addr)
 	}
 	return m.process
+}
+
+// RestartEmpty restarts the master as one that has lost its disk.
+func (m *Master) RestartEmpty() {
+	m.t.Helper()
+	if m.process != nil {
+		m.Kill()
+	}
+	if err := os.RemoveAll(filepath.Join(m.dir, "appendonlydir")); err != nil {
+		m.t.Fatalf("master %s: %v", m.addr, err)
+	}
+	m.Restart()
 }
 
 // Follow has the master be a replica of another one, and returns when it is a copy of that:

@@ -2,26 +2,46 @@ package redistest
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
 	"strconv"
 )
 
-// process is a child of the test binary.
-type process struct {
+// Process is a child of the test binary.
+type Process struct {
 	cmd  *exec.Cmd
 	gone chan struct{} // closed once it has ended and was waited for
 }
 
-// spawn starts a child that dies with the test binary, where the system allows that.
+// Spawn starts a child that dies with the test binary, where the system allows that. What it
+// writes to standard error goes to that of the test. Its environment is the test's and env.
+//
 // Linux sends the death signal when the *thread* that started the child ends, which
 // Go does with threads as it likes. So one goroutine keeps the thread for as long as
 // the child lives.
-func spawn(env []string, path string, args ...string) (*process, error) {
-	p := &process{cmd: exec.Command(path, args...), gone: make(chan struct{})}
+func Spawn(env []string, path string, args ...string) (*Process, error) {
+	return spawn(exec.Command(path, args...), env)
+}
+
+// SpawnWithInput is Spawn, and returns what closes the child's standard input.
+func SpawnWithInput(env []string, path string, args ...string) (*Process, io.Closer, error) {
+	cmd := exec.Command(path, args...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := spawn(cmd, env)
+	return p, in, err
+}
+
+func spawn(cmd *exec.Cmd, env []string) (*Process, error) {
+	p := &Process{cmd: cmd, gone: make(chan struct{})}
 	p.cmd.SysProcAttr = dieWithParent()
 	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Stderr = os.Stderr
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()
@@ -36,14 +56,37 @@ func spawn(env []string, path string, args ...string) (*process, error) {
 	return p, <-started
 }
 
-// kill sends SIGKILL and waits until the process is gone. It may be gone already.
-func (p *process) kill() {
+// Kill sends SIGKILL and waits until the process is gone. It may be gone already.
+func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill() // safe after Wait: the id is not used again by os.Process
 	<-p.gone
 }
 
+// Stop halts the process with SIGSTOP, and returns when it stands still.
+func (p *Process) Stop() error { return p.halt(stopSignal, true) }
+
+// Cont lets a stopped process go on.
+func (p *Process) Cont() error { return p.halt(contSignal, false) }
+
+func (p *Process) halt(s os.Signal, want bool) error {
+	if err := p.cmd.Process.Signal(s); err != nil {
+		return err
+	}
+	var is bool
+	var err error
+	if !Poll(func() bool { is, err = stopped(p.cmd.Process.Pid); return err != nil || is == want }) {
+		return fmt.Errorf("process %d: stopped is %v after %v", p.cmd.Process.Pid, is, s)
+	}
+	return err
+}
+
+// Gone returns a channel that is closed once the process has ended, and how it ended then.
+func (p *Process) Gone() (ended <-chan struct{}, how func() string) {
+	return p.gone, func() string { return p.cmd.ProcessState.String() }
+}
+
 // killed reports whether a signal ended the process.
-func (p *process) killed() bool {
+func (p *Process) killed() bool {
 	<-p.gone
 	return p.cmd.ProcessState.ExitCode() == -1
 }
@@ -51,7 +94,7 @@ func (p *process) killed() bool {
 // answers waits until this very process answers at addr, and returns its run_id; ""
 // if it ended instead. What answers there may be another process, which had the port
 // first: process_id tells.
-func (p *process) answers(addr string) (run string) {
+func (p *Process) answers(addr string) (run string) {
 	c := newClient(addr)
 	defer func() { _ = c.Close() }()
 	pid := strconv.Itoa(p.cmd.Process.Pid)
@@ -68,7 +111,7 @@ func (p *process) answers(addr string) (run string) {
 	return run
 }
 
-func (p *process) isGone() bool {
+func (p *Process) isGone() bool {
 	select {
 	case <-p.gone:
 		return true

@@ -39,7 +39,7 @@ type Master struct {
 	env     []string
 	clock   string        // file that says how far its wall clock is ahead; see WallClock
 	ahead   time.Duration // what the file says
-	process *process      // nil while it is killed
+	process *Process      // nil while it is killed
 	run     string        // run_id of the latest process
 }
 
@@ -116,13 +116,13 @@ func (m *Master) launch() bool {
 		"--port", m.port, "--bind", "127.0.0.1", "--dir", m.dir, "--logfile", m.logfile(),
 		"--save", "", "--appendonly", "no",
 	}, m.args...)
-	p, err := spawn(m.env, m.path, args...)
+	p, err := Spawn(m.env, m.path, args...)
 	if err != nil {
 		m.t.Fatalf("start redis-server: %v", err)
 	}
 	m.run = p.answers("127.0.0.1:" + m.port)
 	if m.run == "" {
-		p.kill()
+		p.Kill()
 		return false
 	}
 	m.process = p
@@ -143,6 +143,6 @@ func (m *Master) log() string {
 // end is Kill for a master that may be gone already.
 func (m *Master) end() {
 	if m.process != nil {
-		m.process.kill()
+		m.process.Kill()
 	}
 }
