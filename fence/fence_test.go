@@ -179,7 +179,13 @@ func stale(err error) error {
 }
 
 func TestRedis(t *testing.T) {
-	testDocument(t, inRedis{redistest.Start(t, 1)[0].Client()})
+	d := inRedis{redistest.Start(t, 1)[0].Client()}
+	testDocument(t, d)
+	// What is no number must not get in, and be remembered as the greatest.
+	for _, no := range []string{"nan", "inf", "x", ""} {
+		err := script.Run(t.Context(), d.redis, []string{"other", "other:fence"}, no, "set", "x").Err()
+		require.ErrorContains(t, err, "STALEFENCE", no)
+	}
 }
 
 func ExampleGuard() {

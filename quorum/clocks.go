@@ -63,8 +63,8 @@ func NewWatch(span, tolerance time.Duration) *Watch { return &Watch{span: span, 
 // A clock may have moved by twice the tolerance and be steady: no look can be sure of
 // less, and keys have a grace that is as long.
 func (w *Watch) Look(o Offset, now clock.Instant) (s Sight, step time.Duration) {
-	if now.Sub(w.last) > w.span {
-		w.Forget() // what happened meanwhile is anybody's guess
+	if w.Lapsed(now) {
+		w.Forget()
 	}
 	e := w.extremes(now)
 	switch up, down := o.Low-e.minHigh, e.maxLow-o.High; {
@@ -88,6 +88,10 @@ func (w *Watch) Look(o Offset, now clock.Instant) (s Sight, step time.Duration) 
 	w.remember(o, now)
 	return s, step
 }
+
+// Lapsed reports whether the last look was so long ago that what happened meanwhile is
+// anybody's guess.
+func (w *Watch) Lapsed(now clock.Instant) bool { return now.Sub(w.last) > w.span }
 
 // Whole reports whether the clock was watched, without a step, for a whole span.
 func (w *Watch) Whole(now clock.Instant) bool { return w.first != 0 && now.Sub(w.first) > w.span }

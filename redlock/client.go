@@ -199,6 +199,9 @@ func (c *Client) checkName(name string) error {
 	if name == "" {
 		return errors.New("the name is empty")
 	}
+	if c.prefix+name == master.RecordKey {
+		return fmt.Errorf("its key would be %s, where the masters keep who may vote: choose another name, or a Prefix", master.RecordKey)
+	}
 	return nil
 }
 

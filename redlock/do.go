@@ -38,10 +38,11 @@ func (c *Client) Do(ctx context.Context, name string, ttl time.Duration, f func(
 	}()
 
 	err = f(working)
-	if !lease.Valid() {
-		return errors.Join(err, keeper.Wait()) // it returns by itself: the lease has ended
+	if lease.Valid() {
+		return err
 	}
-	return err
+	done()
+	return errors.Join(err, keeper.Wait()) // nil if an extension was in time, and told late
 }
 
 // KeepAlive extends the lease each time a third of its ttl has passed, and tries again

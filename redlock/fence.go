@@ -43,6 +43,9 @@ func (c *Client) newAcquire(q *question, token string, life time.Duration) maste
 	return master.NewFenced(q.keys(), token, life, c.fencing.hint(), q.deadline)
 }
 
+// errBeforeFloor is why a vote does not count: see [guard.Tail.Covers].
+var errBeforeFloor = errors.New("its fence is from before its tenure")
+
 // errUncounted is why a master has no say in whether a fence is good.
 var errUncounted = errors.New("its grant came after the fence was chosen")
 

@@ -6,9 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/quorumlock/redlock-go/internal/proxy"
 	"github.com/quorumlock/redlock-go/internal/redistest"
 	"github.com/quorumlock/redlock-go/quorum"
 	"github.com/quorumlock/redlock-go/redlock"
@@ -236,5 +238,53 @@ func TestMastersAgreeByTheHint(t *testing.T) {
 		require.Eventually(t, func() bool {
 			return readCounter(t, m) == fence
 		}, redistest.Patience, time.Millisecond)
+	}
+}
+
+// A number that a master gave before it got its tenure knows nothing of what others had
+// counted up to. The tail, which tells of the tenure, comes after it.
+func TestFenceFromBeforeTheTenureDoesNotCount(t *testing.T) {
+	masters := redistest.Start(t, 3)
+	list := redistest.Addrs(masters)
+	a := connectWith(t, redlock.Options{Masters: list, MaxTTL: time.Second, Fencing: true})
+	require.NoError(t, a.Init(t.Context()))
+	// One whose wall clock is ahead has a fence that the third master does not know.
+	setCounter(t, masters[0], ahead)
+	masters[2].Stop()
+	before := nextFence(t, a, "a")
+	masters[2].Cont()
+	require.NoError(t, a.Close())
+
+	masters[0].FlushAll()
+	patient := connectWith(t, redlock.Options{Masters: list, MaxTTL: time.Second})
+	wait := patient.Health(t.Context())[0].Until
+	require.NotZero(t, wait)
+	require.NoError(t, patient.Close()) // else it would get the master its tenure
+	time.Sleep(wait + 100*time.Millisecond)
+
+	first, network := proxy.Start(t, list[0]), proxy.Start(t, list[1])
+	network.Judge(func([]string) proxy.Verdict { return proxy.Cut })
+	first.Judge(func(command []string) proxy.Verdict {
+		if command[0] == "time" { // the tail
+			return proxy.HoldBack
+		}
+		return proxy.Pass
+	})
+	x := connectWith(t, redlock.Options{Masters: []string{first.Addr(), network.Addr(), list[2]}, MaxTTL: time.Second, Fencing: true,
+		Redis: func(o *redis.Options) { o.ReadTimeout = 5 * time.Second }})
+	got := make(chan uint64, 1)
+	go func() {
+		lease, _ := x.TryLock(t.Context(), "a", time.Second)
+		if lease == nil {
+			got <- 0
+			return
+		}
+		got <- lease.Fence()
+	}()
+	require.True(t, redistest.Poll(func() bool { return masters[0].Client().Exists(t.Context(), "a").Val() == 1 }))
+	require.True(t, connectWith(t, redlock.Options{Masters: list, MaxTTL: time.Second}).Health(t.Context())[0].Votes)
+	first.Resume()
+	if fence := <-got; fence != 0 {
+		assert.Greater(t, fence, before)
 	}
 }

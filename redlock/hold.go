@@ -233,7 +233,11 @@ func (h *hold) letGo() (q *question, before, err error) {
 	h.finish(errReleased)
 	h.mu.Unlock()
 	h.won.countIn() // the votes that came after it was won
-	q = h.client.askRelease(h.names, h.token, h.until.Gone(), h.won.votes)
+	votes := h.won.votes
+	if h.asked != h.won {
+		votes = nil // an extension may have put the key on any master
+	}
+	q = h.client.askRelease(h.names, h.token, h.until.Gone(), votes)
 	h.client.lines.ended(h)
 	return q, before, nil
 }

@@ -39,10 +39,11 @@ func joined(names []string) string { return strings.Join(names, ",") }
 func (l *Lease) Token() string { return l.hold.token }
 
 // Fence returns the lease's number: greater than that of any lease of this name whose Lock
-// returned before this one's was called, and no other's. Hand it to the resource with each request, the
-// first read too, and have that refuse numbers smaller than the greatest it was shown
-// (see package fence): then it is safe from holders that act too late. It is 0 without
-// Options.Fencing, and stays the same when the lease is extended.
+// returned before this one's was called, and nobody else's, but for leases within one
+// another. Hand it to the resource with each request, the first read too, and have that
+// refuse numbers smaller than the greatest it was shown (see package fence): then it is
+// safe from holders that act too late. It is 0 without Options.Fencing, and stays the same
+// when the lease is extended.
 func (l *Lease) Fence() uint64 { return l.hold.fence }
 
 // Remaining returns the validity: how long the lease can still be relied on, without

@@ -38,7 +38,13 @@ func connectUnguarded(t *testing.T, masters []string) *redlock.Client {
 
 func connectWith(t *testing.T, o redlock.Options) *redlock.Client {
 	t.Helper()
-	o.Redis = func(r *redis.Options) { r.ReadTimeout = 300 * time.Millisecond }
+	further := o.Redis
+	o.Redis = func(r *redis.Options) {
+		r.ReadTimeout = 300 * time.Millisecond
+		if further != nil {
+			further(r)
+		}
+	}
 	c, err := redlock.New(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })

@@ -19,6 +19,9 @@ const MinTTL = 50 * time.Millisecond
 // DefaultMaxTTL is Options.MaxTTL where none is given.
 const DefaultMaxTTL = 30 * time.Second
 
+// longestMaxTTL is far beyond sense: who works for long has a short lease extended.
+const longestMaxTTL = 24 * time.Hour
+
 // Options configure a [Client]. Only Masters is required.
 type Options struct {
 	// Masters are the independent Redis masters, one entry each: "host:port", or
@@ -26,7 +29,8 @@ type Options struct {
 	// process, a machine, or data: nodes of one cluster and replicas are not.
 	// Use an odd number, three or five.
 	Masters []string
-	// MaxTTL is the longest lease that any client of these masters takes; 30s if zero.
+	// MaxTTL is the longest lease that any client of these masters takes, in whole
+	// milliseconds; 30s if zero.
 	MaxTTL time.Duration
 	// Fencing gives each lease a number that is greater than those of all leases of its
 	// name before it, for resources that check it: see [Lease.Fence]. It takes a script
@@ -58,6 +62,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.MaxTTL < MinTTL {
 		return o, fmt.Errorf("MaxTTL is %v: it must be at least %v", o.MaxTTL, MinTTL)
+	}
+	if o.MaxTTL > longestMaxTTL || o.MaxTTL%time.Millisecond != 0 {
+		return o, fmt.Errorf("MaxTTL is %v: it must be whole milliseconds, and at most %v", o.MaxTTL, longestMaxTTL)
 	}
 	if o.Drift == (clock.Drift{}) {
 		o.Drift = clock.DefaultDrift

@@ -42,6 +42,8 @@ func TestBadOptions(t *testing.T) {
 		{"in another spelling", redlock.Options{Masters: []string{"A:6379", "b:2", "redis://u:p@a"}}, "masters 1 and 3", redlock.ErrUnsafe},
 		{"in another database", redlock.Options{Masters: []string{"redis://a:1/0", "redis://a:1/1"}}, "masters 1 and 2", redlock.ErrUnsafe},
 		{"MaxTTL too short", redlock.Options{Masters: three, MaxTTL: 49 * time.Millisecond}, "MaxTTL is 49ms", nil},
+		{"MaxTTL of parts of a millisecond", redlock.Options{Masters: three, MaxTTL: time.Second / 3}, "whole milliseconds", nil},
+		{"MaxTTL of years", redlock.Options{Masters: three, MaxTTL: 1e18}, "at most 24h", nil},
 		{"MaxTTL negative", redlock.Options{Masters: three, MaxTTL: -1}, "MaxTTL", nil},
 		{"drift of all", redlock.Options{Masters: three, Drift: clock.Drift{Rate: 1}}, "drift rate", nil},
 		{"drift that is no number", redlock.Options{Masters: three, Drift: clock.Drift{Rate: math.NaN()}}, "drift rate", nil},
@@ -96,6 +98,7 @@ func TestBadCalls(t *testing.T) {
 		want string
 	}{
 		{"no name", func() error { _, err := c.TryLock(t.Context(), "", time.Second); return err }, "the name is empty"},
+		{"the name of the masters' own key", func() error { _, err := c.TryLock(t.Context(), "redlock:tenure", time.Second); return err }, "choose another name"},
 		{"no name to wait for", func() error { _, err := c.Lock(t.Context(), "", time.Second); return err }, "the name is empty"},
 		{"no names", func() error { _, err := c.LockAll(t.Context(), time.Second); return err }, "no name"},
 		{"one of them empty", func() error { _, err := c.LockAll(t.Context(), time.Second, "a", ""); return err }, "the name is empty"},

@@ -156,11 +156,17 @@ func (q *question) examine(r master.Reply) {
 	if r.Tail == nil {
 		return
 	}
-	if err := q.client.guard.Admit(r.Voter, r.Tail); err != nil {
+	err := q.client.guard.Admit(r.Voter, r.Tail)
+	if err != nil {
 		q.client.keeper.wake()
-		if v := &q.votes[r.Voter]; v.Answer == quorum.Granted {
-			v.Answer, v.Err = quorum.Unknown, err
-		}
+	} else if r.Fence != 0 && !r.Tail.Covers(r.Fence) {
+		err = errBeforeFloor
+	}
+	v := &q.votes[r.Voter]
+	switch {
+	case err == nil:
+	case v.Answer == quorum.Granted, r.Op == master.Acquire && errors.Is(err, ErrUnsafe): // a refusal of masters that are not ours says nothing
+		v.Answer, v.Err = quorum.Unknown, err
 	}
 }
 
@@ -206,7 +212,7 @@ func (q *question) named() []Vote {
 
 // fail returns err with the votes that led to it.
 func (q *question) fail(op string, err error) *Error {
-	return &Error{Op: op, Name: joined(q.names), Err: err, Votes: q.named()}
+	return &Error{Op: op, Name: joined(q.names), Err: err, Votes: slices.Clone(q.named())} // late votes come in still
 }
 
 // verdict says what a round on a lease that was there before came to.

@@ -153,7 +153,7 @@ func (c *Client) gone(start clock.Instant, ttl time.Duration) clock.Instant {
 // never sent the token owes nothing.
 func (c *Client) askRelease(names []string, token string, gone clock.Instant, votes []Vote) *question {
 	q := c.newQuestion(names, clock.Never)
-	r := master.NewRelease(q.keys(), token, c.maxTTL+clock.Grace, gone)
+	r := master.NewRelease(q.keys(), token, gone)
 	q.askEach(func(voter int) master.Request {
 		r.Owe = votes == nil || !votes[voter].unsent
 		return r

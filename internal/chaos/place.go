@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -34,8 +35,13 @@ func (s *stage) start(p *place) {
 		MinTTL: s.MinTTL, MaxTTL: s.MaxTTL, Habits: s.Habits,
 		File: filepath.Join(s.dir, p.name+".jsonl"),
 	})
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), clientEnv+"="+string(config))
 	if err == nil {
-		p.process, p.stdin, err = redistest.SpawnWithInput([]string{clientEnv + "=" + string(config)}, os.Args[0])
+		p.stdin, err = cmd.StdinPipe()
+	}
+	if err == nil {
+		p.process, err = redistest.Spawn(cmd)
 	}
 	if err != nil {
 		s.t.Fatalf("start client %s: %v", p.name, err)

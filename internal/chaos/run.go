@@ -197,7 +197,7 @@ func (s *stage) harmOne() {
 	s.t.Helper()
 	all := slices.DeleteFunc(slices.Clone(faults), func(f fault) bool { return !s.chosen(f.name) })
 	m := s.masters[s.rng.IntN(len(s.masters))]
-	if len(all) == 0 || slices.ContainsFunc(s.broken, func(r repair) bool { return r.m == m }) {
+	if len(all) == 0 || s.isBroken(m) {
 		return
 	}
 	f := all[s.rng.IntN(len(all))]
@@ -231,11 +231,15 @@ func (s *stage) away() int {
 	}
 	n := 0
 	for i, h := range s.health.Health(s.t.Context()) {
-		if !h.Votes || slices.ContainsFunc(s.broken, func(r repair) bool { return r.m == s.masters[i] }) {
+		if !h.Votes || s.isBroken(s.masters[i]) {
 			n++
 		}
 	}
 	return n
+}
+
+func (s *stage) isBroken(m *host) bool {
+	return slices.ContainsFunc(s.broken, func(r repair) bool { return r.m == m })
 }
 
 // wait waits for what must come.

@@ -130,7 +130,7 @@ func (s *state) sign(i int) []byte {
 	sign = append(sign, m.holder[:]...)
 	for k := range s.attempts {
 		a := &s.attempts[k]
-		sign = append(sign, a.given[i], a.late[i],
+		sign = append(sign, a.gave[i], a.given[i], a.late[i],
 			flags(a.sent&bit(i) != 0, a.up&bit(i) != 0, a.has&bit(i) != 0, a.waits&bit(i) != 0))
 	}
 	return sign
@@ -155,7 +155,7 @@ func (s *state) renamed(order [masters]int) state {
 	for k := range t.attempts {
 		a, b := &t.attempts[k], &s.attempts[k]
 		for i, old := range order {
-			a.given[i], a.late[i] = b.given[old], b.late[old]
+			a.gave[i], a.given[i], a.late[i] = b.gave[old], b.given[old], b.late[old]
 		}
 		a.sent, a.up, a.has = bitsRenamed(b.sent, order), bitsRenamed(b.up, order), bitsRenamed(b.has, order)
 		a.waits = bitsRenamed(b.waits, order)

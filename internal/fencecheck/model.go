@@ -15,6 +15,7 @@ type Config struct {
 	Names    int     // that share one counter
 	Faults   int     // masters that forget, one after another
 	Hints    []uint8 // that a client may give
+	Tails    bool    // what a master says of its tenure may come later than its number
 	Late     bool    // commands may be executed when nobody waits for them any more
 	Limit    int     // of states; 0 for none
 	Rules    Rules
@@ -45,6 +46,7 @@ type attempt struct {
 	phase uint8
 	hint  uint8
 	sent  uint8          // masters that have executed the request, by bit
+	gave  [masters]uint8 // what was given, and waits for the tail
 	given [masters]uint8 // what was heard, with a vote that counts
 	late  [masters]uint8 // what was heard after the choice
 	up    uint8          // masters that were asked to count up and have executed that
@@ -81,10 +83,12 @@ func (m *model) next(s *state) {
 			m.begin(s, k)
 		case asking:
 			m.acquire(s, k)
+			m.tail(s, k)
 			m.choose(s, k)
 			m.giveUp(s, k)
 		case counting:
 			m.acquire(s, k)
+			m.tail(s, k)
 			m.countUp(s, k)
 			m.giveUp(s, k)
 		default:
@@ -130,19 +134,45 @@ func (m *model) acquire(s *state, k int) {
 		no := uint8(m.Rules.Give(uint64(at.floor), uint64(at.counter), uint64(a.hint)))
 		t.masters[i].holder[m.name(k)], t.masters[i].counter = uint8(k+1), no
 		m.yield(&t, "master %d grants client %d with %d, which does not hear of it in time", i+1, k+1, no)
-		if at.forgot && !m.Rules.NeedNoTenure {
-			continue // its vote does not count
-		}
 		switch {
-		case a.phase == asking:
-			t.attempts[k].given[i] = no
-		case a.phase == counting && m.Rules.LateGrants:
-			t.attempts[k].late[i] = no
+		case !m.heeds(a):
+		case m.Tails:
+			t.attempts[k].gave[i] = no
+			m.yield(&t, "master %d grants client %d with %d; its tail is to come", i+1, k+1, no)
 		default:
-			continue
+			m.hear(&t, k, i, no)
 		}
-		m.yield(&t, "master %d grants client %d with %d", i+1, k+1, no)
 	}
+}
+
+// heeds reports whether a grant that comes now has a part in the attempt.
+func (m *model) heeds(a *attempt) bool {
+	return a.phase == asking || a.phase == counting && m.Rules.LateGrants
+}
+
+// tail has a master say of its tenure what comes after its grant.
+func (m *model) tail(s *state, k int) {
+	for i := range masters {
+		if no := s.attempts[k].gave[i]; no != 0 && m.heeds(&s.attempts[k]) {
+			t := *s
+			t.attempts[k].gave[i] = 0
+			m.hear(&t, k, i, no)
+		}
+	}
+}
+
+// hear yields t, in which an attempt hears of a master's grant, if that counts.
+func (m *model) hear(t *state, k, i int, no uint8) {
+	at, a := &t.masters[i], &t.attempts[k]
+	if at.forgot && !m.Rules.NeedNoTenure || !m.Rules.Covers(uint64(no), uint64(at.floor)) {
+		return
+	}
+	if a.phase == asking {
+		a.given[i] = no
+	} else {
+		a.late[i] = no
+	}
+	m.yield(t, "master %d grants client %d with %d", i+1, k+1, no)
 }
 
 // chosen returns the fence of an attempt, by what it heard.

@@ -55,6 +55,7 @@ func TestMutants(t *testing.T) {
 	three := fencecheck.Config{Attempts: 3, Names: 1, Hints: []uint8{0}}
 	fault := fencecheck.Config{Attempts: 3, Names: 1, Faults: 1, Hints: []uint8{0}}
 	hints := fencecheck.Config{Attempts: 3, Names: 1, Faults: 1, Hints: []uint8{0, 3}}
+	tails := fencecheck.Config{Attempts: 2, Names: 1, Faults: 1, Tails: true, Hints: []uint8{0}}
 	for _, tt := range []struct {
 		name   string
 		config fencecheck.Config
@@ -91,6 +92,7 @@ func TestMutants(t *testing.T) {
 			}
 		}, 9},
 		{"no floor, where an old counter is left", fault, func(r *fencecheck.Rules) {
+			r.Covers = func(uint64, uint64) bool { return true }
 			r.Give = func(_, counter, hint uint64) uint64 { return max(counter+1, hint) }
 		}, 13},
 		{"tenure is given with nothing read", fault, func(r *fencecheck.Rules) {
@@ -98,6 +100,9 @@ func TestMutants(t *testing.T) {
 		}, 13},
 		{"one other is read", fault, func(r *fencecheck.Rules) { r.ReadOne = true }, 12},
 		{"the others are read before the wait is over", fault, func(r *fencecheck.Rules) { r.ReadTooSoon = true }, 13},
+		{"a number from before the tenure counts", tails, func(r *fencecheck.Rules) {
+			r.Covers = func(uint64, uint64) bool { return true }
+		}, 17},
 		{"masters that forgot have a vote", fault, func(r *fencecheck.Rules) { r.NeedNoTenure = true }, 9},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package fencecheck
 
 import (
 	"github.com/quorumlock/redlock-go/quorum"
+	"github.com/quorumlock/redlock-go/quorum/guard"
 	"github.com/quorumlock/redlock-go/quorum/tenure"
 )
 
@@ -19,6 +20,8 @@ type Rules struct {
 	CountUp func(counter, fence uint64, holds bool) (uint64, bool) // what a master that is asked does
 	Arm     func(high uint64) (floor uint64)                       // of a master that is given tenure
 
+	Covers func(no, floor uint64) bool // whether a number is of the tenure that came after it
+
 	Done         func(f Fence, has func(voter int) bool) bool // whether the fence is good
 	LateGrants   bool                                         // one that comes after the choice has a part in it
 	ReadTooSoon  bool                                         // the others are read before the wait is over
@@ -33,6 +36,9 @@ func Production() Rules {
 		Give:    Give,
 		CountUp: CountUp,
 		Arm:     Arm,
+		Covers: func(no, floor uint64) bool {
+			return (&guard.Tail{Record: &tenure.Record{Floor: floor}}).Covers(no)
+		},
 		Done: func(_ Fence, has func(voter int) bool) bool {
 			n := 0
 			for voter := range masters {

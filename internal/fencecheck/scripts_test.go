@@ -48,7 +48,7 @@ func TestMastersDoAsTheirScripts(t *testing.T) {
 			floor = max(floor, counter+chance.Uint64N(3))
 			require.NoError(t, server.Client().HSet(t.Context(), "redlock:tenure", "floor", floor).Err())
 		case 1, 2:
-			ask(master.NewRelease(key, token, time.Hour, clock.Never))
+			ask(master.NewRelease(key, token, clock.Never))
 			if holder[name] == client {
 				holder[name] = 0
 			}

@@ -3,7 +3,6 @@ package redistest
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -17,30 +16,14 @@ type Process struct {
 }
 
 // Spawn starts a child that dies with the test binary, where the system allows that. What it
-// writes to standard error goes to that of the test. Its environment is the test's and env.
+// writes to standard error goes to that of the test.
 //
 // Linux sends the death signal when the *thread* that started the child ends, which
 // Go does with threads as it likes. So one goroutine keeps the thread for as long as
 // the child lives.
-func Spawn(env []string, path string, args ...string) (*Process, error) {
-	return spawn(exec.Command(path, args...), env)
-}
-
-// SpawnWithInput is Spawn, and returns what closes the child's standard input.
-func SpawnWithInput(env []string, path string, args ...string) (*Process, io.Closer, error) {
-	cmd := exec.Command(path, args...)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, nil, err
-	}
-	p, err := spawn(cmd, env)
-	return p, in, err
-}
-
-func spawn(cmd *exec.Cmd, env []string) (*Process, error) {
+func Spawn(cmd *exec.Cmd) (*Process, error) {
 	p := &Process{cmd: cmd, gone: make(chan struct{})}
 	p.cmd.SysProcAttr = dieWithParent()
-	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stderr = os.Stderr
 	started := make(chan error)
 	go func() {

@@ -116,7 +116,9 @@ func (m *Master) launch() bool {
 		"--port", m.port, "--bind", "127.0.0.1", "--dir", m.dir, "--logfile", m.logfile(),
 		"--save", "", "--appendonly", "no",
 	}, m.args...)
-	p, err := Spawn(m.env, m.path, args...)
+	cmd := exec.Command(m.path, args...)
+	cmd.Env = append(os.Environ(), m.env...)
+	p, err := Spawn(cmd)
 	if err != nil {
 		m.t.Fatalf("start redis-server: %v", err)
 	}

@@ -15,6 +15,7 @@ package guard
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -156,12 +157,24 @@ func (g *Guard) learnCalm(tails []*Tail, view []tenure.Reply) {
 // how far off it was when it was armed.
 func agrees(tails []*Tail, i int) bool {
 	own, near := tails[i].Offset.Less(tails[i].Record.Skew), 0
-	for _, t := range tails {
-		if t != nil && t.Offset.Less(t.Record.Skew).Near(own, clock.Tolerance) {
+	for t := range clocks(tails) {
+		if t.Offset.Less(t.Record.Skew).Near(own, clock.Tolerance) {
 			near++
 		}
 	}
 	return near >= quorum.Majority(len(tails))
+}
+
+// clocks yields the tails of different masters: one under two addresses has one clock.
+func clocks(tails []*Tail) iter.Seq[*Tail] {
+	return func(yield func(*Tail) bool) {
+		for i, t := range tails {
+			known := func(u *Tail) bool { return u != nil && u.Process == t.Process }
+			if t != nil && !slices.ContainsFunc(tails[:i], known) && !yield(t) {
+				return
+			}
+		}
+	}
 }
 
 // Vouched reports whether a clock that was not watched before is right, by what the others

@@ -218,7 +218,8 @@ func TestWhoseClockStepped(t *testing.T) {
 	f.offsets[3] = time.Minute
 	tails := f.all()
 	assert.False(t, guard.StoodStill(tails))
-	sends := tend(tails)
+	assert.Empty(t, tend(tails), "one look does not prove it: our own may have stood still amid that")
+	sends := tend(f.all())
 	require.Len(t, sends, 1)
 	assert.Equal(t, 3, sends[0].Slot)
 	assert.IsType(t, tenure.Prepare{}, sends[0].Do, "it loses its tenure")
@@ -251,4 +252,32 @@ func TestDriftIsWrittenDown(t *testing.T) {
 		require.IsType(t, tenure.Settle{}, s.Do)
 	}
 	assert.Greater(t, sends[0].Do.(tenure.Settle).Skew, clock.Tolerance/5)
+}
+
+// A look of before the watch forgot by itself vouches for nothing since.
+func TestTrustOfALookThatIsForgotten(t *testing.T) {
+	const span = time.Second
+	w := guard.NewWatch(span)
+	look := func(now clock.Instant, ahead time.Duration) *guard.Tail {
+		tail := &guard.Tail{Process: "p", Record: &tenure.Record{}, Asked: now, Time: tenure.Time((time.Duration(now) + ahead).Microseconds())}
+		w.See(tail, now)
+		return tail
+	}
+	start := clock.Instant(time.Hour)
+	first := look(start, 0)
+	look(start.Add(span+time.Millisecond), time.Hour) // nobody looked for a span: it was stepped
+	w.Trust(first)
+	assert.Equal(t, quorum.Strange, look(start.Add(span+2*time.Millisecond), time.Hour).Sight)
+}
+
+// A clock that answers under two addresses vouches for itself once.
+func TestAClockUnderTwoAddresses(t *testing.T) {
+	at := func(process string, ahead time.Duration) *guard.Tail {
+		return &guard.Tail{Process: process, Record: &tenure.Record{}, Offset: quorum.Offset{Low: ahead, High: ahead}, Sight: quorum.Strange}
+	}
+	stepped := at("s", time.Hour)
+	other := at("o", 0)
+	other.Sight = quorum.Steady
+	assert.False(t, guard.Vouched([]*guard.Tail{stepped, stepped, other}, 0))
+	assert.True(t, guard.Vouched([]*guard.Tail{stepped, at("t", time.Hour), other}, 0))
 }

@@ -22,6 +22,7 @@ type Tail struct {
 	Offset quorum.Offset // of its clock, to the client's
 	Sight  quorum.Sight  // what that tells
 	Step   time.Duration // how far the clock was provably stepped, at least
+	Again  bool          // so did the look before it, which was over before this one began
 	Whole  bool          // the clock was watched for a whole span
 
 	watch uint64 // which watch of the clock the sight is of
@@ -38,8 +39,13 @@ func (t *Tail) Tenure() string {
 	if t.Record == nil || !t.Record.Tenured(t.Process) {
 		return ""
 	}
-	return fmt.Sprint(t.Record.Term(), " ", t.Process)
+	return fmt.Sprint(t.Record.Group, " ", t.Record.Term(), " ", t.Process)
 }
+
+// Covers reports whether a fence that came with the vote was given in the tenure that the tail
+// tells of, which comes after it: one from before knows nothing of what others had counted up
+// to. Numbers in a tenure are above its floor. (One from before that is, too, does no harm.)
+func (t *Tail) Covers(fence uint64) bool { return fence > t.Record.Floor }
 
 // Span is over which time a client watches clocks: that of the longest key.
 func Span(maxTTL time.Duration) time.Duration { return maxTTL + clock.Grace }
@@ -50,6 +56,8 @@ type Watch struct {
 	clock   *quorum.Watch
 	process string
 	begun   uint64 // how often it was begun anew
+	stepped bool   // as the last look showed
+	over    clock.Instant
 }
 
 // NewWatch returns a watch on the clock of a master of keys that live for span.
@@ -59,7 +67,7 @@ func NewWatch(span time.Duration) *Watch {
 
 // See fills in what a tail, which was received at now, tells of the master's clock.
 func (w *Watch) See(t *Tail, now clock.Instant) {
-	if t.Process != w.process {
+	if t.Process != w.process || w.clock.Lapsed(now) {
 		w.process = t.Process
 		w.Forget()
 	}
@@ -67,6 +75,8 @@ func (w *Watch) See(t *Tail, now clock.Instant) {
 	t.Sight, t.Step = w.clock.Look(t.Offset, now)
 	t.Whole = t.Sight == quorum.Steady && w.clock.Whole(now)
 	t.watch = w.begun
+	t.Again = t.Sight == quorum.Stepped && w.stepped && w.over.Before(t.Asked)
+	w.stepped, w.over = t.Sight == quorum.Stepped, now
 }
 
 // Trust says that others found the clock to be right when it was looked at with t. What was
@@ -81,4 +91,5 @@ func (w *Watch) Trust(t *Tail) {
 func (w *Watch) Forget() {
 	w.clock.Forget()
 	w.begun++
+	w.stepped = false
 }

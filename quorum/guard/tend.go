@@ -35,9 +35,8 @@ func Tend(m *tenure.Machine, tails []*Tail, now clock.Instant, nonce func() stri
 // stepped counts the clocks that stepped forward, back, or not at all since they were
 // watched.
 func stepped(tails []*Tail) (forward, back, steady int) {
-	for _, t := range tails {
+	for t := range clocks(tails) {
 		switch {
-		case t == nil:
 		case t.Sight == quorum.Steady:
 			steady++
 		case t.Sight == quorum.Stepped && t.Step > 0:
@@ -58,10 +57,11 @@ func StoodStill(tails []*Tail) bool {
 }
 
 // accused reports whether a master's clock provably stepped while those of a majority did
-// not.
+// not. One look does not prove it: the client's own clock may have stood still in the midst
+// of that. Then the next look shows that all others have stepped.
 func accused(tails []*Tail, slot int) bool {
 	_, _, steady := stepped(tails)
-	return tails[slot].Sight == quorum.Stepped && steady >= quorum.Majority(len(tails))
+	return tails[slot].Again && steady >= quorum.Majority(len(tails))
 }
 
 // Median returns the middle of the clocks' offsets.

@@ -131,6 +131,7 @@ func (e *ear) subscribe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer context.AfterFunc(ctx, func() { _ = wire.Close() })() // ends a handshake, too
 	defer func() { _ = wire.Close() }()
 	one := *e.redis
 	one.Dialer = once(wire)
@@ -138,6 +139,10 @@ func (e *ear) subscribe(ctx context.Context) error {
 	defer func() { _ = client.Close() }()
 	sub := client.Subscribe(context.Background())
 	defer func() { _ = sub.Close() }()
+	// The handshake, which comes before anything is sent: nobody else is to wait for it.
+	if err := sub.Unsubscribe(ctx); err != nil {
+		return err
+	}
 	if err := e.begin(ctx, sub); err != nil {
 		return err
 	}

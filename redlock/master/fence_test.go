@@ -22,7 +22,7 @@ func askCountUp(m *master.Master, token string, fence uint64, keys ...string) ma
 }
 
 func askRelease(m *master.Master, keys ...string) {
-	ask(m, master.NewRelease(keys, "t", time.Hour, clock.Never))
+	ask(m, master.NewRelease(keys, "t", clock.Never))
 }
 
 func TestFence(t *testing.T) {

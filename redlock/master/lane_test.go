@@ -56,7 +56,7 @@ func acquire(key, token string) master.Request {
 }
 
 func release(key, token string) master.Request {
-	r := master.NewRelease([]string{key}, token, time.Hour, later())
+	r := master.NewRelease([]string{key}, token, later())
 	r.Owe = true
 	return r
 }

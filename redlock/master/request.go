@@ -109,10 +109,10 @@ func NewExtend(keys []string, token string, ttl time.Duration, restore bool, not
 }
 
 // NewRelease asks for those keys to be deleted that hold token; by gone, they have
-// ended anyway. No key of anybody is to live for longer than longest.
-func NewRelease(keys []string, token string, longest time.Duration, gone clock.Instant) Request {
+// ended anyway.
+func NewRelease(keys []string, token string, gone clock.Instant) Request {
 	return Request{op: Release, token: token, notAfter: gone,
-		args: script(releaseSHA, keys, token, milliseconds(longest))}
+		args: script(releaseSHA, keys, token, milliseconds(clock.Grace))}
 }
 
 func script(sha string, keys []string, argv ...any) []any {
@@ -150,7 +150,7 @@ func NewChange(t *guard.Tail, do tenure.Transition) (Request, bool) {
 	for i, v := range values {
 		argv = append(argv, tenure.Fields[i], v)
 	}
-	return Request{op: Change, args: script(swapSHA, []string{record}, argv...)}, true
+	return Request{op: Change, args: script(swapSHA, []string{RecordKey}, argv...)}, true
 }
 
 // NewDescribe asks a master all about itself.
@@ -210,7 +210,7 @@ const (
 	countSHA   = "6e938be9c0e244f5f337cb7903ffef866f3f64a8"
 	extendSHA  = "48043bdeb34a2106c4dfa503eeae4998116e1169"
 	swapSHA    = "2f42cf9e54ea57617716ab6810efca338fba5014"
-	releaseSHA = "0fbcdd7605b7f4033bb81912e43f983f628ceff2"
+	releaseSHA = "ed99b534edd0f0e33930f5fc687ec8de79fdc7db"
 )
 
 // scripts maps these names to the scripts.

@@ -42,7 +42,7 @@ var questions = map[string]Request{
 	"acquire two": NewAcquire([]string{"k", "l"}, "t", time.Second, 0),
 	"fenced":      NewFenced([]string{"k"}, "t", time.Second, 0, 0),
 	"extend":      NewExtend([]string{"k"}, "t", time.Second, false, 0),
-	"release":     NewRelease([]string{"k"}, "t", time.Hour, 0),
+	"release":     NewRelease([]string{"k"}, "t", 0),
 	"inspect":     NewInspect("k"),
 }
 

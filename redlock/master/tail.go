@@ -21,7 +21,7 @@ import (
 // A master stores its record of tenure in a hash: each part in a field of its own, for
 // people, and the whole in one, for the tails.
 const (
-	record = "redlock:tenure" // the key
+	RecordKey = "redlock:tenure" // where a master keeps who may vote
 	// The counters of fences are fields with this before a number.
 	counterPrefix = "c"
 	whole         = "record"
@@ -85,8 +85,8 @@ func newTail() *tail {
 	ctx := context.Background()
 	return &tail{
 		time:        redis.NewTimeCmd(ctx, "time"),
-		record:      redis.NewStringCmd(ctx, "hget", record, whole),
-		fields:      redis.NewMapStringStringCmd(ctx, "hgetall", record),
+		record:      redis.NewStringCmd(ctx, "hget", RecordKey, whole),
+		fields:      redis.NewMapStringStringCmd(ctx, "hgetall", RecordKey),
 		replication: redis.NewStringCmd(ctx, "info", "replication"),
 	}
 }

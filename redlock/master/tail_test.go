@@ -158,7 +158,7 @@ func TestTailIsBehindTheVote(t *testing.T) {
 	assert.Equal(t, quorum.Strange, look(t, m).Sight)
 	m.Trust(r.Tail)
 	assert.Equal(t, quorum.Strange, look(t, m).Sight, "that was another watch")
-	assert.Nil(t, ask(m, master.NewRelease([]string{"k"}, "t", time.Hour, clock.Never)).Tail, "a release needs none")
+	assert.Nil(t, ask(m, master.NewRelease([]string{"k"}, "t", clock.Never)).Tail, "a release needs none")
 }
 
 // A clock that the client's own does not follow was stepped.
