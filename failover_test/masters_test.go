@@ -16,6 +16,7 @@ import (
 
 func TestMain(m *testing.M) {
 	chaos.Main() // this test binary is the client processes, too
+	holderMain()
 	goleak.VerifyTestMain(m)
 }
 

@@ -16,6 +16,7 @@
 package redistest
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,7 +35,9 @@ type Master struct {
 	t       testing.TB
 	path    string // of redis-server
 	dir     string
+	host    string // that it listens on
 	port    string
+	ns      *namespace // of its own; nil for none
 	args    []string
 	env     []string
 	clock   string        // file that says how far its wall clock is ahead; see WallClock
@@ -93,7 +96,7 @@ func Addrs[M interface{ Addr() string }](masters []M) []string {
 
 func start(t testing.TB, path string, options []Option) *Master {
 	t.Helper()
-	m := &Master{t: t, path: path, dir: t.TempDir()}
+	m := &Master{t: t, path: path, dir: t.TempDir(), host: "127.0.0.1"}
 	for _, o := range options {
 		o(m)
 	}
@@ -101,7 +104,7 @@ func start(t testing.TB, path string, options []Option) *Master {
 	for range 10 {
 		m.port = FreePort(t)
 		if m.launch() {
-			m.Endpoint = NewEndpoint(t, "127.0.0.1:"+m.port)
+			m.Endpoint = NewEndpoint(t, net.JoinHostPort(m.host, m.port))
 			t.Cleanup(m.end)
 			return m
 		}
@@ -113,16 +116,19 @@ func start(t testing.TB, path string, options []Option) *Master {
 // launch runs the server and reports whether it answers. If not, it is gone.
 func (m *Master) launch() bool {
 	args := append([]string{
-		"--port", m.port, "--bind", "127.0.0.1", "--dir", m.dir, "--logfile", m.logfile(),
+		"--port", m.port, "--bind", m.host, "--dir", m.dir, "--logfile", m.logfile(),
 		"--save", "", "--appendonly", "no",
 	}, m.args...)
 	cmd := exec.Command(m.path, args...)
+	if m.ns != nil {
+		cmd = exec.Command("ip", append([]string{"netns", "exec", m.ns.name, m.path}, args...)...)
+	}
 	cmd.Env = append(os.Environ(), m.env...)
 	p, err := Spawn(cmd)
 	if err != nil {
 		m.t.Fatalf("start redis-server: %v", err)
 	}
-	m.run = p.answers("127.0.0.1:" + m.port)
+	m.run = p.answers(net.JoinHostPort(m.host, m.port))
 	if m.run == "" {
 		p.Kill()
 		return false
