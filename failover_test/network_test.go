@@ -2,6 +2,7 @@ package failover_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -223,4 +224,35 @@ func isLock(command []string) bool {
 
 func isRelease(command []string) bool {
 	return strings.EqualFold(command[0], "evalsha") && !isLock(command) && command[3] == name
+}
+
+// With an even number of masters two clients can get half of them each. Neither has the
+// lock, and that must come to an end.
+func TestTie_IsSettled(t *testing.T) {
+	masters := group(t, 4)
+	const rounds = 30
+	var holders atomic.Int32
+	done := make(chan error, 2)
+	for range 2 {
+		c := clientWith(t, redlock.Options{Masters: redistest.Addrs(masters)})
+		go func() {
+			for range rounds {
+				lease, err := c.Lock(t.Context(), name, soon)
+				if err != nil {
+					done <- err
+					return
+				}
+				if holders.Add(1) > 1 {
+					done <- errors.New("two hold it")
+					return
+				}
+				holders.Add(-1)
+				_ = lease.Release(t.Context())
+			}
+			done <- nil
+		}()
+	}
+	for range 2 {
+		require.NoError(t, <-done)
+	}
 }
