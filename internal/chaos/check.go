@@ -56,7 +56,8 @@ func validity(history []Event, all []*hold, masters int) (found []Violation) {
 		byID[h.id] = h
 	}
 	for _, e := range history {
-		if e.Kind != Seen || e.Until == clock.Never { // who knows no deadline can't misjudge it
+		// Who knows no deadline can't misjudge it, and who looks after it proves nothing.
+		if e.Kind != Seen || e.Until == clock.Never || !e.At.Before(e.Until) {
 			continue
 		}
 		keep := map[int]bool{}

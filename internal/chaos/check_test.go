@@ -87,6 +87,7 @@ func TestValidity(t *testing.T) {
 	}{
 		{"three keep it", history(x, seen(100, 100, 101, 99)), 0},
 		{"two do", history(x, seen(100, 100, 99, 99)), 1},
+		{"none does, as it was stopped before it looked", history(x, []Event{{At: 150, Kind: Seen, Client: "x", ID: "x", Name: "a", Until: 100}}), 0},
 		{"two do, and one was broken before", history(fault(Fault, 1), fault(Mended, 4), x, seen(100, 100)), 1},
 		{"two do, and one is broken", history(fault(Fault, 1), x, seen(100, 100)), 0},
 		{"two do, and one was broken meanwhile", history(fault(Fault, 1), fault(Mended, 6), x, seen(100, 100)), 0},

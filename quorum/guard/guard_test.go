@@ -281,3 +281,30 @@ func TestAClockUnderTwoAddresses(t *testing.T) {
 	assert.False(t, guard.Vouched([]*guard.Tail{stepped, stepped, other}, 0))
 	assert.True(t, guard.Vouched([]*guard.Tail{stepped, at("t", time.Hour), other}, 0))
 }
+
+// A clock was stepped while its master waited for tenure. What it granted before is over by
+// the time that it votes again, so it must not lose the new tenure for that.
+func TestAStepBeforeTheTenureIsForgotten(t *testing.T) {
+	w := guard.NewWatch(time.Minute)
+	record := func(term uint64) *tenure.Record {
+		return &tenure.Record{Charter: tenure.Charter{Group: "g", N: 1, MaxTTL: maxTTL, Tolerance: clock.Tolerance}, Seat: 1, Identity: "p",
+			Terms: []tenure.Term{{No: term, Address: "a:1"}}}
+	}
+	waiting := &tenure.Record{Prepared: tenure.Preparation{Process: "p", Nonce: "n"}}
+	see := func(r *tenure.Record, now clock.Instant, ahead time.Duration) *guard.Tail {
+		tail := &guard.Tail{Process: "p", Record: r, Asked: now, Time: tenure.Time((time.Duration(now) + ahead).Microseconds())}
+		w.See(tail, now)
+		return tail
+	}
+	old, renewed := record(1), record(2)
+	w.Trust(see(old, start, 0))
+	require.Equal(t, quorum.Steady, see(old, start+1e9, 0).Sight)
+	require.Equal(t, quorum.Stepped, see(waiting, start+2e9, time.Hour).Sight)
+	require.Equal(t, quorum.Stepped, see(old, start+3e9, time.Hour).Sight, "it is still the tenure in which it granted")
+	require.Equal(t, quorum.Strange, see(renewed, start+4e9, time.Hour).Sight)
+	w.Trust(see(renewed, start+5e9, time.Hour))
+	assert.Equal(t, quorum.Steady, see(renewed, start+6e9, time.Hour).Sight)
+	same := *renewed
+	assert.Equal(t, quorum.Steady, see(&same, start+7e9, time.Hour).Sight, "it is the same tenure")
+	assert.Equal(t, quorum.Stepped, see(&same, start+8e9, 0).Sight)
+}

@@ -55,8 +55,10 @@ func Span(maxTTL time.Duration) time.Duration { return maxTTL + clock.Grace }
 type Watch struct {
 	clock   *quorum.Watch
 	process string
-	begun   uint64 // how often it was begun anew
-	stepped bool   // as the last look showed
+	record  *tenure.Record // as it was seen last
+	tenure  string         // that it had last
+	begun   uint64         // how often it was begun anew
+	stepped bool           // as the last look showed
 	over    clock.Instant
 }
 
@@ -67,7 +69,7 @@ func NewWatch(span time.Duration) *Watch {
 
 // See fills in what a tail, which was received at now, tells of the master's clock.
 func (w *Watch) See(t *Tail, now clock.Instant) {
-	if t.Process != w.process || w.clock.Lapsed(now) {
+	if w.isArmedAnew(t) || t.Process != w.process || w.clock.Lapsed(now) {
 		w.process = t.Process
 		w.Forget()
 	}
@@ -77,6 +79,22 @@ func (w *Watch) See(t *Tail, now clock.Instant) {
 	t.watch = w.begun
 	t.Again = t.Sight == quorum.Stepped && w.stepped && w.over.Before(t.Asked)
 	w.stepped, w.over = t.Sight == quorum.Stepped, now
+}
+
+// isArmedAnew reports whether a master was given another tenure since it was seen last. Then
+// it makes no difference any more whether its clock was stepped before that: all that it had
+// granted is over, and its skew was written down anew.
+func (w *Watch) isArmedAnew(t *Tail) bool {
+	if t.Record == w.record {
+		return false
+	}
+	w.record = t.Record
+	tenure := t.Tenure()
+	if tenure == "" || tenure == w.tenure {
+		return false
+	}
+	w.tenure = tenure
+	return true
 }
 
 // Trust says that others found the clock to be right when it was looked at with t. What was
