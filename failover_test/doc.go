@@ -36,6 +36,7 @@
 //	… evicts A's key                      likewise                               likewise
 //	… steps its clock back                no name is locked for long             TestAClockThatWasSetBackLocksNothingForLong
 //	… is at two of the addresses          one vote                               TestNobodyEntersThroughTwoAddressesOfOneMaster
+//	… 's address leads to another         that keeps its seat                    TestAnAddressThatLeadsToAnotherMaster_…
 //	… is a replica, or in cluster mode    refused                                redlock: TestUnfitMasters
 //	… is replaced, and comes back         it has no vote                         TestReplacedMasterComesBack
 //	clients have different lists          refused                                TestClientsMustAgree

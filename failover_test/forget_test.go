@@ -161,6 +161,23 @@ func TestNobodyEntersThroughTwoAddressesOfOneMaster(t *testing.T) {
 	}
 }
 
+// An address leads to another master for a while, say by a wrong entry in DNS. That master
+// must not be taken from its own seat for it.
+func TestAnAddressThatLeadsToAnotherMaster_CostsThatNothing(t *testing.T) {
+	f := newFive(t, true)
+	f.fronts[0].Lead(f.servers[4].Addr())
+	c := f.client(redlock.Options{})
+	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		lease, err := c.Lock(t.Context(), name, leaseTTL)
+		require.NoError(t, err)
+		require.NoError(t, lease.Release(t.Context()))
+		c.Health(t.Context()) // looks after masters that have no vote
+	}
+	f.fronts[0].Lead(f.servers[0].Addr())
+	f.fronts[0].Cut()
+	assert.Equal(t, 5, voting(f.client(redlock.Options{})))
+}
+
 // The third is failed over while A still reaches the old one, and goes on extending there.
 func TestFailoverWhileTheHolderReachesTheOldMaster(t *testing.T) {
 	f := newFive(t, true)

@@ -125,7 +125,7 @@ func TestMajorityKilledMidHold_FailedExtensionDoesNotMoveTheDeadline(t *testing.
 // over. The masters know who they are, so nobody has to tell them.
 func TestMajorityKilledAndRestartedWithItsMemory_NobodyEntersBeforeTheWaitIsOver(t *testing.T) {
 	onFive(t, persistent, func(t *testing.T, masters []master) {
-		const maxTTL = 2 * time.Second
+		const maxTTL = 5 * time.Second // containers take seconds to come back
 		initialise(t, masters, maxTTL)
 		holder, other := clientOf(t, masters, maxTTL), clientOf(t, masters, maxTTL)
 		lease, err := holder.Lock(t.Context(), name, maxTTL)

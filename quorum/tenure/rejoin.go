@@ -14,6 +14,13 @@ func (p *plan) rejoin(slot int) {
 	if !r.Heard || slices.Contains(p.members, slot) {
 		return
 	}
+	if other := p.twice(slot); other >= 0 {
+		p.standings[slot] = Standing{State: Preparing}
+		if slices.Contains(p.members, other) {
+			p.standings[slot] = p.standings[other]
+		}
+		return
+	}
 	seat := p.seatOf(slot)
 	if seat == 0 {
 		p.standings[slot] = Standing{State: Homeless}
@@ -49,6 +56,18 @@ func (p *plan) rejoin(slot int) {
 		High:     p.high(),
 		Skew:     r.Skew,
 	})
+}
+
+// twice returns another slot at which the master at a slot is heard too; -1 for none. Then two
+// addresses lead to it. It must not be taken from its seat for the other one's, and if it has
+// none, nobody can tell which is its own.
+func (p *plan) twice(slot int) int {
+	for other, r := range p.view {
+		if other != slot && r.Heard && r.Process == p.view[slot].Process {
+			return other
+		}
+	}
+	return -1
 }
 
 // seatOf returns the seat that the members know at the slot's address; 0 if none. What
