@@ -34,7 +34,11 @@ var faults = []fault{
 		return m.RestartEmpty
 	}},
 	{"loses power, and the end of its file", func(s *stage, m *host) func() {
-		m.RestartCut(s.rng.Int64N(m.Written()))
+		if written := m.Written(); written > 0 {
+			m.RestartCut(s.rng.Int64N(written))
+		} else { // it was a copy of another a moment ago: nothing is in that file yet
+			m.Restart()
+		}
 		return nothingToMend
 	}},
 	{"flushed", func(_ *stage, m *host) func() {

@@ -40,9 +40,21 @@ func (s *Summary) add(r *Result) {
 	}
 }
 
-// Batch runs the seeds from to from+n-1, on so many goroutines. With stop it ends soon after
-// the first that fails. progress, if there is one, is called now and then.
-func Batch(c Config, from uint64, n, workers int, stop bool, progress func(Summary)) Summary {
+// merge adds what came of later seeds.
+func (s *Summary) merge(o Summary) {
+	s.Seeds += o.Seeds
+	s.Failed += o.Failed
+	for check, n := range o.ByCheck {
+		s.ByCheck[check] += n
+	}
+	if s.First == nil {
+		s.First = o.First
+	}
+}
+
+// Batch runs the seeds from to from+n-1, on so many goroutines. progress, if there is one, is
+// called now and then.
+func Batch(c Config, from uint64, n, workers int, progress func(Summary)) Summary {
 	var mu sync.Mutex // guards sum
 	sum := Summary{ByCheck: map[string]int{}}
 	var next atomic.Uint64
@@ -59,9 +71,6 @@ func Batch(c Config, from uint64, n, workers int, stop bool, progress func(Summa
 				r := Run(one)
 				mu.Lock()
 				sum.add(&r)
-				if stop && r.failed() {
-					next.Store(uint64(n))
-				}
 				if progress != nil && sum.Seeds%1000 == 0 {
 					progress(sum)
 				}

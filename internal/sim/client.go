@@ -57,7 +57,7 @@ func (c *client) now() clock.Instant {
 	if c.missed != 0 {
 		now = c.missed
 	}
-	return now.Add(time.Duration(int64(now)/1_000_000*c.rate) - c.behind)
+	return now.Add(time.Hour + time.Duration(int64(now)/1_000_000*c.rate) - c.behind)
 }
 
 // later has the client do something in a while, if it is still there then.
@@ -122,6 +122,16 @@ func (c *client) countVotes(tails []*guard.Tail, granted func(int) bool) int {
 		}
 		return n
 	}
+	if c.w.Rules.TermsApart {
+		n := 0
+		for i, t := range tails {
+			alone := make([]*guard.Tail, len(tails))
+			alone[i] = t
+			one, _ := c.guard.Count(alone, func(slot int) bool { return slot == i && granted(i) })
+			n += one
+		}
+		return n
+	}
 	n, all := c.guard.Count(tails, granted)
 	if !all {
 		c.keeper.wake()
@@ -159,9 +169,6 @@ func (q *question) decide() {
 	if q.c.w.Rules.HalfQuorum && q.round.Tally().Granted >= len(q.votes)/2 {
 		decision = quorum.Won
 	}
-	if q.c.w.Rules.NoDeadline && decision == quorum.Expired {
-		decision = quorum.Won
-	}
 	q.then(decision)
 }
 
@@ -177,9 +184,9 @@ func (q *question) examine(slot int, r *reply) {
 	}
 	err := q.c.guard.Admit(slot, r.tail)
 	switch {
-	case err != nil && !q.c.ignores(r.tail):
+	case err != nil:
 		q.c.keeper.wake()
-	case r.fence != 0 && !r.tail.Covers(r.fence) && !q.c.w.Rules.NoCovers:
+	case r.fence != 0 && !r.tail.Covers(r.fence):
 		q.c.w.result.Counters.Uncovered++
 	default:
 		return
@@ -187,11 +194,6 @@ func (q *question) examine(slot int, r *reply) {
 	if r.answer == quorum.Granted {
 		r.answer = quorum.Unknown
 	}
-}
-
-// ignores is a mutant that does not mind steps of clocks.
-func (c *client) ignores(t *guard.Tail) bool {
-	return c.w.Rules.NoClockGuard && t.Record.Tenured(t.Process) && t.Sight == quorum.Stepped
 }
 
 func (c *client) address(slot int) string { return "m" + strconv.Itoa(slot+1) }

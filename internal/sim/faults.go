@@ -59,6 +59,10 @@ func (w *world) schedule() (all []fault) {
 	if len(on) == 0 {
 		return nil
 	}
+	if w.chance.IntN(3) == 0 { // some seeds are about two kinds of faults
+		w.chance.Shuffle(len(on), func(i, j int) { on[i], on[j] = on[j], on[i] })
+		on = on[:min(2, len(on))]
+	}
 	for t := clock.Instant(50 * time.Millisecond); t < w.faultsEnd; t = t.Add(w.upTo(2 * w.calm)) {
 		f := fault{kind: on[w.chance.IntN(len(on))], at: t, who: w.chance.IntN(64), span: w.upTo(3 * w.maxTTL), extra: w.chance.Uint64()}
 		all = append(all, f)
@@ -98,12 +102,20 @@ func (w *world) strike(f fault) {
 		w.after(f.span, func() { w.kill(s) })
 	case flush:
 		h.touched = w.now
+		record := s.record
 		s.data = data{}
+		if w.Rules.FlushKeepsRecord {
+			s.record = record
+		}
 	case demote:
 		h.touched = w.now
+		was := *s
 		s.data, s.process = s.old(f.extra), w.process()
 		if f.extra&1 == 0 {
 			s.data = data{}
+		}
+		if w.Rules.NoReplid {
+			s.data.record, s.process = was.record, was.process
 		}
 	case stop:
 		s.stopped, h.broken = true, true
@@ -136,10 +148,25 @@ func (w *world) strike(f fault) {
 
 // unfit reports whether a master is broken, or may not have its vote yet.
 func (h *host) unfit() bool {
-	if !h.current.tenured() {
+	if !h.votes() {
 		return true
 	}
 	return h.broken || h.suspect != "" && h.suspect == h.tenure()
+}
+
+// votes reports whether a master has tenure, and no other that has knows that its seat was
+// given away.
+func (h *host) votes() bool {
+	r := h.current.now()
+	if !h.current.tenured() {
+		return false
+	}
+	for _, o := range h.current.w.hosts {
+		if other := o.current.now(); o.current.tenured() && other.Group == r.Group && other.Terms[r.Seat-1].No > r.Term() {
+			return false
+		}
+	}
+	return true
 }
 
 // tenure names the tenure that a master has.
@@ -164,6 +191,9 @@ func (w *world) replace(h *host, d data, stays bool) {
 	old := h.current
 	h.former = append(h.former, old)
 	h.current = &server{w: w, home: h, process: w.process(), data: d, clock: old.clock, killed: map[[2]int]int{}}
+	if w.Rules.OneProcess {
+		h.current.process = old.process
+	}
 	if !stays {
 		w.kill(old)
 	}

@@ -14,6 +14,7 @@ import (
 type judge struct {
 	w        *world
 	holders  [names][]*hold // that have not let go
+	latest   [names]*hold   // that got it
 	greatest [names]uint64  // fence that was returned
 	known    map[[2]uint64]bool
 	length   [names]int    // of what is at the resource
@@ -45,6 +46,9 @@ func (j *judge) held(h *hold, k *worker) {
 	j.holders[h.name] = slices.DeleteFunc(j.holders[h.name], func(o *hold) bool { return o.released || o.c.dead })
 	j.alone(h)
 	j.holders[h.name] = append(j.holders[h.name], h)
+	if h.valid() {
+		j.latest[h.name] = h
+	}
 	j.kept(h)
 	if w.fencing {
 		no := [2]uint64{uint64(h.name), h.fence}
@@ -62,6 +66,9 @@ func (j *judge) held(h *hold, k *worker) {
 func (j *judge) extended(h *hold) {
 	j.w.note('e', h.c.process, h.name, h.token)
 	j.w.tell("client %d extends name %d, for %v", h.c.process, h.name+1, h.until.Left(h.c.now()))
+	if last := j.latest[h.name]; last != h && h.valid() && !j.w.OutOfModel {
+		j.found("L1", "client %d extends name %d, which client %d had meanwhile", h.c.process, h.name+1, last.c.process)
+	}
 	j.alone(h)
 	j.kept(h)
 }
@@ -113,7 +120,7 @@ func scale(d time.Duration, rate int64) time.Duration {
 // that a write which is late in the network does no harm.
 func (j *judge) read(h *hold) {
 	h.read = -1
-	if j.admits(h) {
+	if j.w.Rules.WritesOnly || j.admits(h) {
 		h.read = j.length[h.name]
 	}
 }
@@ -141,7 +148,7 @@ func (j *judge) admits(h *hold) bool {
 // quiet is L6, when there were no faults for long enough; it reports whether all is well.
 func (j *judge) quiet(last bool) bool {
 	for _, h := range j.w.hosts {
-		if !h.current.tenured() && !j.w.Rules.NoTenure {
+		if !h.votes() && !j.w.Rules.NoTenure {
 			if last {
 				j.found("L6", "master %d has no vote: %+v", h.no+1, *h.current.now())
 			}

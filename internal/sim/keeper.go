@@ -59,7 +59,7 @@ func (k *keeper) turn() {
 
 // act sends what follows from what the masters said.
 func (k *keeper) act() {
-	if guard.StoodStill(k.tails) && !k.c.w.Rules.NoStoodStill {
+	if guard.StoodStill(k.tails) {
 		k.c.w.result.Counters.StoodStill++
 		k.c.stoodStill()
 		k.rest()

@@ -134,6 +134,9 @@ func (l *link) answer(epoch int, k *call, r reply) {
 			}
 			if r.tail != nil {
 				l.c.watches[l.host.no].See(r.tail, l.c.now())
+				if w.Rules.NoClockGuard || w.Rules.TrustsAnyClock && r.tail.Sight == quorum.Strange {
+					r.tail.Sight, r.tail.Again = quorum.Steady, false
+				}
 				l.c.heard[l.host.no] = r.tail
 			}
 			k.done(r)

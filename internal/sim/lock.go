@@ -153,7 +153,7 @@ func (k *worker) decided(q *question, start clock.Instant, fence uint64, d quoru
 	ripe := c.now()
 	c.trip = ripe.Sub(start)
 	for i := range q.tails {
-		if guard.Vouched(q.tails, i) || w.Rules.TrustsAnyClock && q.tails[i] != nil {
+		if guard.Vouched(q.tails, i) {
 			c.watches[i].Trust(q.tails[i])
 		}
 		if guard.Drifted(q.tails, i) {
@@ -173,7 +173,7 @@ func (k *worker) decided(q *question, start clock.Instant, fence uint64, d quoru
 	w.judge.held(h, k)
 	h.stay = c.now().Add(w.upTo(k.ttl / 2))
 	if w.happens(20) {
-		h.stay = c.now().Add(w.upTo(3 * k.ttl))
+		h.stay = c.now().Add(w.upTo(6 * k.ttl))
 	}
 	w.judge.read(h)
 	h.next()
@@ -246,15 +246,12 @@ func (w *world) publish(s *server, name int) {
 
 // next has the holder extend when it is time, and let go when it is done.
 func (h *hold) next() {
-	c, w := h.c, h.c.w
+	c := h.c
 	due := min(h.stay, h.until.Renewal())
-	if w.Rules.NeverExtends {
-		due = h.stay
-	}
 	c.later(max(due.Sub(c.now()), time.Millisecond), func() {
 		switch {
 		case h.released:
-		case !h.valid() || !c.now().Before(h.stay):
+		case !h.valid() && !c.w.Rules.NoContinuity || !c.now().Before(h.stay):
 			h.release()
 		default:
 			h.extend()

@@ -113,6 +113,9 @@ func (s *server) live(name int) *key {
 
 func (s *server) set(name int, token uint64, ttl time.Duration) {
 	ms := int64((ttl + time.Millisecond - 1) / time.Millisecond)
+	if s.w.Rules.NoTTL {
+		ms = 1 << 40
+	}
 	s.keys[name] = key{token, (s.time()/1000 + tenure.Time(ms)) * 1000}
 }
 
@@ -154,7 +157,7 @@ func (s *server) refuse(k *key) reply {
 
 // acquire is SET NX PX, and fence.lua.
 func (s *server) acquire(r request, k *key) reply {
-	if k.token != 0 {
+	if k.token != 0 && !s.w.Rules.Overwrites {
 		return reply{answer: quorum.Refused}
 	}
 	var no uint64
@@ -162,9 +165,6 @@ func (s *server) acquire(r request, k *key) reply {
 		floor := uint64(0)
 		if s.record != nil {
 			floor = s.record.Floor
-		}
-		if s.w.Rules.NoFloor {
-			floor = 0
 		}
 		no = max(max(floor, s.counters[r.name])+1, r.hint)
 		if s.w.Rules.SameFence {
@@ -182,7 +182,7 @@ func (s *server) extend(r request, k *key) reply {
 	if !own && (k.token != 0 || !r.restore && !s.w.Rules.ExtendRestores) {
 		return s.refuse(k)
 	}
-	if k.token == 0 || s.w.Rules.ExtendShortens || s.pttl(k) < r.ttl {
+	if k.token == 0 || s.pttl(k) < r.ttl {
 		s.set(r.name, r.token, r.ttl)
 	}
 	return reply{answer: quorum.Granted}
@@ -209,7 +209,11 @@ func (s *server) change(r request) reply {
 	if r.seen.Process != s.process || !s.same(r.seen.Record) {
 		return reply{answer: quorum.Refused}
 	}
-	after, ok := r.do.Apply(*s.now(), s.process, s.time())
+	now := s.time()
+	if _, waits := r.do.(tenure.Await); waits && s.w.Rules.NoWait {
+		now -= tenure.Time(time.Hour.Microseconds())
+	}
+	after, ok := r.do.Apply(*s.now(), s.process, now)
 	if !ok {
 		return reply{answer: quorum.Refused}
 	}

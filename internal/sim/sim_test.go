@@ -1,22 +1,77 @@
 package sim_test
 
 import (
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
-	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock-go/internal/sim"
 )
 
+// seeds is how many each class runs here; `make sim` runs more.
+const seeds = 5000
+
+func run(t *testing.T, c sim.Config) {
+	t.Helper()
+	s := sim.Batch(c, 0, seeds, runtime.GOMAXPROCS(0), nil)
+	t.Logf("\n%v", &s)
+	if s.First != nil {
+		c.Seed = s.First.Seed
+		r := sim.Shrink(c)
+		t.Errorf("seed %d: %v", c.Seed, r.Tale())
+	}
+	for name, n := range s.Coverage(c.OutOfModel) {
+		assert.Positive(t, n, "that never happened: %s", name)
+	}
+}
+
+func TestInModel_LockExcludesAndFencesGrow(t *testing.T) { run(t, sim.Config{}) }
+
+func TestOutOfModel_FencesGrow(t *testing.T) { run(t, sim.Config{OutOfModel: true}) }
+
+// Whoever repeats a seed sees the very same.
+func TestSameSeedSameRun(t *testing.T) {
+	for seed := range uint64(1000) {
+		c := sim.Config{Seed: seed}
+		require.Equal(t, sim.Run(c).Hash, sim.Run(c).Hash, "seed %d", seed)
+	}
+}
+
 func TestMutants(t *testing.T) {
 	for _, m := range sim.Mutants() {
 		t.Run(m.Name, func(t *testing.T) {
-			start := time.Now()
-			s := sim.Batch(sim.Config{Rules: m.Rules}, 0, 3000, 2, false, nil)
-			first := -1
-			if s.First != nil {
-				first = int(s.First.Seed)
-			}
-			t.Logf("%v first %d of %d in %v", s.ByCheck, first, s.Seeds, time.Since(start))
+			s, found := m.Hunt(runtime.GOMAXPROCS(0))
+			t.Log(s.ByCheck, s.Seeds)
+			require.True(t, found, "it survives %d seeds: %v", s.Seeds, s.ByCheck)
 		})
 	}
+}
+
+// Seeds that fail without what they led to in the library.
+func TestSeedsThatFoundSomething(t *testing.T) {
+	for _, tt := range []struct {
+		seeds []uint64
+		led   string
+	}{
+		{[]uint64{5735, 7575, 11330}, "a step of a clock before the tenure is no reason to take that away (guard.Watch)"},
+		{[]uint64{1, 15, 73}, "a master that is heard at a second address keeps its seat (tenure, rejoin)"},
+	} {
+		for _, seed := range tt.seeds {
+			assert.Empty(t, sim.Run(sim.Config{Seed: seed}).Violations, "seed %d: %s", seed, tt.led)
+		}
+	}
+}
+
+func TestShrink(t *testing.T) {
+	c := sim.Config{Seed: 0, Rules: sim.Rules{HalfQuorum: true}}
+	for ; len(sim.Run(c).Violations) == 0; c.Seed++ {
+	}
+	r := sim.Shrink(c)
+	require.NotEmpty(t, r.Violations)
+	assert.True(t, slices.IsSortedFunc(r.Story, func(a, b string) int { return strings.Compare(a[:9], b[:9]) }), "the story goes back in time")
+	assert.Contains(t, r.Tale(), r.Violations[0].Check)
 }
