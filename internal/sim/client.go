@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/quorumlock/redlock-go/clock"
@@ -95,7 +94,6 @@ type question struct {
 	round    *quorum.Round
 	votes    []reply
 	tails    []*guard.Tail // nil where no tenure is needed
-	sent     int
 	over     bool
 	ripe     clock.Instant
 	then     func(quorum.Decision)
@@ -195,5 +193,3 @@ func (q *question) examine(slot int, r *reply) {
 		r.answer = quorum.Unknown
 	}
 }
-
-func (c *client) address(slot int) string { return "m" + strconv.Itoa(slot+1) }

@@ -115,7 +115,7 @@ func (w *world) strike(f fault) {
 			s.data = data{}
 		}
 		if w.Rules.NoReplid {
-			s.data.record, s.process = was.record, was.process
+			s.record, s.process = was.record, was.process
 		}
 	case stop:
 		s.stopped, h.broken = true, true

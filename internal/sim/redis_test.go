@@ -68,23 +68,23 @@ func (p *pair) ask(r master.Request) master.Reply {
 func (p *pair) both(r request) {
 	p.Helper()
 	keys, token := []string{"name-" + strconv.Itoa(r.name)}, strconv.FormatUint(r.token, 10)
-	var real master.Request
+	var q master.Request
 	switch r.op {
 	case acquire:
-		real = master.NewAcquire(keys, token, r.ttl, clock.Never)
+		q = master.NewAcquire(keys, token, r.ttl, clock.Never)
 		if r.fenced {
-			real = master.NewFenced(keys, token, r.ttl, r.hint, clock.Never)
+			q = master.NewFenced(keys, token, r.ttl, r.hint, clock.Never)
 		}
 	case countUp:
-		real = master.NewCountUp(keys, token, r.hint, clock.Never)
+		q = master.NewCountUp(keys, token, r.hint, clock.Never)
 	case extend:
-		real = master.NewExtend(keys, token, r.ttl, r.restore, clock.Never)
+		q = master.NewExtend(keys, token, r.ttl, r.restore, clock.Never)
 	case release:
-		real = master.NewRelease(keys, token, clock.Never)
+		q = master.NewRelease(keys, token, clock.Never)
 	default:
 		p.Fatalf("request %d", r.op)
 	}
-	is, says := p.ask(real), p.model.exec(r)
+	is, says := p.ask(q), p.model.exec(r)
 	require.NoError(p, is.Err)
 	require.Equal(p, is.Answer, says.answer, "%+v: %+v and %+v", r, is, says)
 	require.Equal(p, is.Fence, says.fence, "%+v", r)

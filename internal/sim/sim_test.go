@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,8 +16,22 @@ import (
 // seeds is how many each class runs here; `make sim` runs more.
 const seeds = 5000
 
+// runChild runs the same test in a process that is built without the race detector: a run has
+// one goroutine, and with it the seeds of a minute take ten.
+func runChild(t *testing.T) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-v", "-timeout=20m", "-run=^"+t.Name()+"$", ".").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "--- PASS: "+t.Name())
+	t.Log(string(out))
+}
+
 func run(t *testing.T, c sim.Config) {
 	t.Helper()
+	if raced {
+		runChild(t)
+		return
+	}
 	s := sim.Batch(c, 0, seeds, runtime.GOMAXPROCS(0), nil)
 	t.Logf("\n%v", &s)
 	if s.First != nil {
@@ -42,6 +57,10 @@ func TestSameSeedSameRun(t *testing.T) {
 }
 
 func TestMutants(t *testing.T) {
+	if raced {
+		runChild(t)
+		return
+	}
 	for _, m := range sim.Mutants() {
 		t.Run(m.Name, func(t *testing.T) {
 			s, found := m.Hunt(runtime.GOMAXPROCS(0))
@@ -68,7 +87,8 @@ func TestSeedsThatFoundSomething(t *testing.T) {
 
 func TestShrink(t *testing.T) {
 	c := sim.Config{Seed: 0, Rules: sim.Rules{HalfQuorum: true}}
-	for ; len(sim.Run(c).Violations) == 0; c.Seed++ {
+	for len(sim.Run(c).Violations) == 0 {
+		c.Seed++
 	}
 	r := sim.Shrink(c)
 	require.NotEmpty(t, r.Violations)
