@@ -119,7 +119,7 @@ func (w *world) strike(f fault) {
 		}
 	case stop:
 		s.stopped, h.broken = true, true
-		w.after(f.span, func() { s.goOn(); h.broken = false })
+		w.after(f.span, func() { s.goOn(); w.mended(h) })
 	case stepAhead:
 		w.step(h, 300*time.Millisecond+time.Duration(f.extra%uint64(time.Hour)))
 	case stepBack:
@@ -130,7 +130,7 @@ func (w *world) strike(f fault) {
 		w.after(f.span/100, func() { s.clock.steps -= d })
 	case cutOff:
 		h.cut, h.broken = true, true
-		w.after(f.span, func() { h.cut, h.broken = false, false })
+		w.after(f.span, func() { h.cut = false; w.mended(h) })
 	case alias:
 		other := w.hosts[int(f.extra%uint64(len(w.hosts)))]
 		if other == h {
@@ -146,12 +146,16 @@ func (w *world) strike(f fault) {
 	}
 }
 
-// unfit reports whether a master is broken, or may not have its vote yet.
+// mended ends a fault. What clients have begun about it may still be under way, so the next
+// fault must leave them MaxTTL, as the README says.
+func (w *world) mended(h *host) { h.broken, h.fit = false, w.now.Add(w.maxTTL) }
+
+// unfit reports whether a master is broken, was so of late, or may not have its vote yet.
 func (h *host) unfit() bool {
 	if !h.votes() {
 		return true
 	}
-	return h.broken || h.suspect != "" && h.suspect == h.tenure()
+	return h.broken || h.current.w.now < h.fit || h.suspect != "" && h.suspect == h.tenure()
 }
 
 // votes reports whether a master has tenure, and no other that has knows that its seat was
@@ -213,7 +217,10 @@ func (w *world) kill(s *server) {
 
 // lead has an address lead to another master, or to its own again.
 func (w *world) lead(h, other *host) {
-	h.alias, h.broken = other, other != nil
+	h.alias, h.broken = other, true
+	if other == nil {
+		w.mended(h)
+	}
 	for _, c := range w.clients {
 		if l := c.links[h.no]; l.conn != nil {
 			l.reset(l.conn)

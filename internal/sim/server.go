@@ -19,6 +19,7 @@ type host struct {
 	setBack bool
 	cut     bool          // from everybody
 	alias   *host         // where the address leads instead
+	fit     clock.Instant // again, after a fault
 	broken  bool          // by a fault that is not mended
 	touched clock.Instant // when its memory or clock was last harmed
 	suspect string        // the tenure that it had when its clock was stepped
@@ -218,7 +219,7 @@ func (s *server) change(r request) reply {
 		return reply{answer: quorum.Refused}
 	}
 	s.record = &after
-	s.w.tell("master %d: %T%+v", s.home.no, r.do, r.do)
+	s.w.tell("master %d: %T%+v", s.home.no+1, r.do, r.do)
 	return reply{answer: quorum.Granted}
 }
 

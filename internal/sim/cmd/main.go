@@ -53,7 +53,7 @@ func batch(title string, c sim.Config, from uint64, n int) bool {
 	start := time.Now()
 	s := sim.Batch(c, from, n, runtime.GOMAXPROCS(0), func(s sim.Summary) {
 		if s.Seeds%10_000 == 0 {
-			fmt.Fprintf(os.Stderr, "\r%d seeds, %d failed, %.0f a second ", s.Seeds, s.Failed, float64(s.Seeds)/time.Since(start).Seconds())
+			fmt.Fprintf(os.Stderr, "\r%d seeds, %d failed%s, %.0f a second ", s.Seeds, s.Failed, first(s), float64(s.Seeds)/time.Since(start).Seconds())
 		}
 	})
 	took := time.Since(start)
@@ -85,4 +85,12 @@ func hunt() bool {
 		ok = ok && found
 	}
 	return ok
+}
+
+// first tells the first seed that failed.
+func first(s sim.Summary) string {
+	if s.First == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (%d)", s.First.Seed)
 }
