@@ -10,8 +10,11 @@ import (
 // host is one master and its network.
 type host struct {
 	*redistest.Master
-	no    int // from 1
-	front *proxy.Proxy
+	no      int // from 1
+	front   *proxy.Proxy
+	term    uint64    // that it had its vote in last
+	stepped uint64    // the term in which its clock was stepped: it is to get another
+	fit     time.Time // for the next fault
 }
 
 // A fault breaks a master, shows that it is broken, and returns what mends it, which is to
@@ -69,10 +72,12 @@ var faults = []fault{
 		return nothingToMend
 	}},
 	{"its clock steps ahead", func(s *stage, m *host) func() {
+		m.stepped = m.term
 		m.StepClock(time.Second + s.upTo(time.Hour))
 		return nothingToMend
 	}},
 	{"its clock steps back", func(s *stage, m *host) func() {
+		m.stepped = m.term
 		m.StepClock(-time.Second - s.upTo(time.Hour))
 		return nothingToMend
 	}},

@@ -133,7 +133,7 @@ func newStage(t testing.TB, c Config) *stage {
 		redistest.Args("--repl-diskless-sync-delay", "0", "--auto-aof-rewrite-percentage", "0"),
 	}
 	for i, m := range redistest.Start(t, 5, options...) {
-		s.masters = append(s.masters, &host{m, i + 1, proxy.Start(t, m.Addr())})
+		s.masters = append(s.masters, &host{Master: m, no: i + 1, front: proxy.Start(t, m.Addr())})
 	}
 	s.spare = redistest.Start(t, 1, redistest.Args("--repl-diskless-sync-delay", "0"))[0]
 	s.vault = redistest.Start(t, 1)[0]
@@ -231,7 +231,17 @@ func (s *stage) away() int {
 	}
 	n := 0
 	for i, h := range s.health.Health(s.t.Context()) {
-		if !h.Votes || s.isBroken(s.masters[i]) {
+		m := s.masters[i]
+		if !h.Votes || h.Term != m.term {
+			m.fit = time.Now().Add(s.MaxTTL) // what clients have begun about it may still be under way
+		}
+		if h.Votes {
+			m.term = h.Term
+		}
+		if m.stepped == h.Term {
+			m.fit = time.Now().Add(s.MaxTTL) // nobody has noticed yet
+		}
+		if !h.Votes || s.isBroken(m) || time.Now().Before(m.fit) {
 			n++
 		}
 	}

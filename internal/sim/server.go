@@ -219,6 +219,9 @@ func (s *server) change(r request) reply {
 		return reply{answer: quorum.Refused}
 	}
 	s.record = &after
+	if _, arms := r.do.(tenure.Arm); arms {
+		s.home.fit = s.w.now.Add(s.w.maxTTL) // what was begun before may still come: see mended
+	}
 	s.w.tell("master %d: %T%+v", s.home.no+1, r.do, r.do)
 	return reply{answer: quorum.Granted}
 }
