@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,6 +34,8 @@ func TestMain(m *testing.M) {
 	case "actor":
 		os.Exit(act(os.Args[1:]))
 	}
+	// Where the tests run under nohup, what they start would ignore SIGHUP too.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	os.Exit(withPrograms(m))
 }
 

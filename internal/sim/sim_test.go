@@ -70,18 +70,11 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// Seeds that fail without what they led to in the library.
+// Seeds that fail without what they led to in the library: a master that is heard at a second
+// address keeps its seat (tenure, rejoin).
 func TestSeedsThatFoundSomething(t *testing.T) {
-	for _, tt := range []struct {
-		seeds []uint64
-		led   string
-	}{
-		{[]uint64{5110, 5735, 7575}, "a step of a clock before the tenure is no reason to take that away (guard.Watch)"},
-		{[]uint64{1, 11, 15}, "a master that is heard at a second address keeps its seat (tenure, rejoin)"},
-	} {
-		for _, seed := range tt.seeds {
-			assert.Empty(t, sim.Run(sim.Config{Seed: seed}).Violations, "seed %d: %s", seed, tt.led)
-		}
+	for _, seed := range []uint64{1, 11, 15} {
+		assert.Empty(t, sim.Run(sim.Config{Seed: seed}).Violations, "seed %d", seed)
 	}
 }
 
