@@ -31,6 +31,14 @@ func through(t *testing.T, masters []*redistest.Master) []*proxy.Proxy {
 	return fronts
 }
 
+// apart returns five masters, a client with a network of its own to each, and another client.
+func apart(t *testing.T) (masters []*redistest.Master, fronts []*proxy.Proxy, c, other *redlock.Client) {
+	t.Helper()
+	masters = group(t, 5)
+	fronts = through(t, masters)
+	return masters, fronts, clientWith(t, redlock.Options{Masters: redistest.Addrs(fronts)}), clientWith(t, redlock.Options{Masters: redistest.Addrs(masters)})
+}
+
 // isCommand returns a judge of commands with one of these names.
 func isCommand(verdict proxy.Verdict, names ...string) func([]string) proxy.Verdict {
 	return func(command []string) proxy.Verdict {
@@ -44,9 +52,7 @@ func isCommand(verdict proxy.Verdict, names ...string) func([]string) proxy.Verd
 }
 
 func TestHolderCutFromAMinority_KeepsTheLock(t *testing.T) {
-	masters := group(t, 5)
-	fronts := through(t, masters)
-	holder, other := clientWith(t, redlock.Options{Masters: redistest.Addrs(fronts)}), clientWith(t, redlock.Options{Masters: redistest.Addrs(masters)})
+	_, fronts, holder, other := apart(t)
 	lease, err := holder.Lock(t.Context(), name, soon)
 	require.NoError(t, err)
 	fronts[0].Hold()
@@ -62,9 +68,7 @@ func TestHolderCutFromAMinority_KeepsTheLock(t *testing.T) {
 }
 
 func TestHolderCutFromAMajority_LosesTheLockInTime(t *testing.T) {
-	masters := group(t, 5)
-	fronts := through(t, masters)
-	holder, other := clientWith(t, redlock.Options{Masters: redistest.Addrs(fronts)}), clientWith(t, redlock.Options{Masters: redistest.Addrs(masters)})
+	masters, fronts, holder, other := apart(t)
 	lease, err := holder.Lock(t.Context(), name, soon)
 	require.NoError(t, err)
 	for _, f := range fronts[:3] {
@@ -94,9 +98,7 @@ func keeping(masters []*redistest.Master, lease *redlock.Lease) (addrs []string)
 
 // Every vote is a grant, and comes after the lease would have ended.
 func TestVotesThatComeTooLate_AreNoLock(t *testing.T) {
-	masters := group(t, 5)
-	fronts := through(t, masters)
-	c, other := clientWith(t, redlock.Options{Masters: redistest.Addrs(fronts)}), clientWith(t, redlock.Options{Masters: redistest.Addrs(masters)})
+	masters, fronts, c, other := apart(t)
 	gets(t, c)
 	for _, f := range fronts {
 		f.Delay(100 * time.Millisecond)
@@ -112,9 +114,7 @@ func TestVotesThatComeTooLate_AreNoLock(t *testing.T) {
 
 // The SETs of an attempt that was given up arrive when nobody waits for them any more.
 func TestLateSETs_LockNothing(t *testing.T) {
-	masters := group(t, 5)
-	fronts := through(t, masters)
-	c, other := clientWith(t, redlock.Options{Masters: redistest.Addrs(fronts)}), clientWith(t, redlock.Options{Masters: redistest.Addrs(masters)})
+	masters, fronts, c, other := apart(t)
 	gets(t, c)
 	for _, f := range fronts {
 		f.Judge(isCommand(proxy.HoldBack, "set"))
@@ -136,9 +136,7 @@ func TestLateSETs_LockNothing(t *testing.T) {
 
 // An extension arrives when the lock was let go: it must not bring back the key.
 func TestLateExtension_BringsNothingBack(t *testing.T) {
-	masters := group(t, 5)
-	fronts := through(t, masters)
-	c, other := clientWith(t, redlock.Options{Masters: redistest.Addrs(fronts)}), clientWith(t, redlock.Options{Masters: redistest.Addrs(masters)})
+	masters, fronts, c, other := apart(t)
 	lease, err := c.Lock(t.Context(), name, soon)
 	require.NoError(t, err)
 	for _, f := range fronts[:3] {

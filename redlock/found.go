@@ -68,7 +68,7 @@ func (c *Client) Replace(ctx context.Context, from, to string) error {
 		case s.State == tenure.Empty:
 			return &Error{Op: op, Name: from, Err: advice(s, t.tails)}
 		}
-		sleep(ctx, max(operatorPause, min(t.pause(), time.Second)))
+		sleep(ctx, max(operatorPause, min(t.machine.Pause(), time.Second)))
 	}
 }
 

@@ -102,7 +102,7 @@ func (k *keeper) run() {
 			continue
 		}
 		k.trace()
-		p := k.tending.pause()
+		p := k.tending.machine.Pause()
 		if k.rest(p) {
 			return
 		}

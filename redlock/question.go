@@ -67,8 +67,7 @@ func (q *question) ask(r master.Request) {
 func (q *question) askSome(asked func(voter int) bool, r master.Request) {
 	for i, m := range q.client.masters {
 		if asked(i) {
-			r.Voter, r.To = i, q.replies
-			m.Send(r)
+			q.send(i, m, r)
 		}
 	}
 }
@@ -76,10 +75,13 @@ func (q *question) askSome(asked func(voter int) bool, r master.Request) {
 // askEach sends every master a request of its own.
 func (q *question) askEach(request func(voter int) master.Request) {
 	for i, m := range q.client.masters {
-		r := request(i)
-		r.Voter, r.To = i, q.replies
-		m.Send(r)
+		q.send(i, m, request(i))
 	}
+}
+
+func (q *question) send(voter int, m *master.Master, r master.Request) {
+	r.Voter, r.To = voter, q.replies
+	m.Send(r)
 }
 
 // count takes votes until they decide, or ctx ends; that leaves the round open.

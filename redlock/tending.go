@@ -1,9 +1,7 @@
 package redlock
 
 import (
-	"cmp"
 	"crypto/rand"
-	"time"
 
 	"github.com/quorumlock/redlock-go/clock"
 	"github.com/quorumlock/redlock-go/quorum"
@@ -98,21 +96,4 @@ func (t *tending) standings() []tenure.Standing {
 		all[i] = t.machine.Standing(i)
 	}
 	return all
-}
-
-// pause returns how long to wait for the next turn, when nothing is left to be sent; 0 if
-// there is nothing to wait for.
-func (t *tending) pause() time.Duration {
-	const most = time.Second
-	var pause time.Duration
-	for _, s := range t.standings() {
-		switch s.State {
-		case tenure.Waiting:
-			pause = max(min(cmp.Or(pause, most), s.Left), 10*time.Millisecond)
-		case tenure.Preparing, tenure.Raising, tenure.Arming:
-			pause = cmp.Or(pause, most/10) // others are at it too
-		default: // nothing that a client can do
-		}
-	}
-	return pause
 }

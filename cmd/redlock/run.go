@@ -38,9 +38,10 @@ is killed, the command is killed with it on Linux (not its children, nor a setui
 program such as sudo), and nowhere else; the lock is free when its ttl has passed. On
 Windows there are no groups and no signals: only the command itself is ended.
 
-The command finds REDLOCK_NAME, REDLOCK_TOKEN and REDLOCK_TTL_MS (with --fence, REDLOCK_FENCE too) in its environment, and
-REDLOCK_HELD, a JSON list of all NAMEs that are held around it: running redlock on one
-of these again would wait for itself, and is refused (64).
+The command finds REDLOCK_NAME, REDLOCK_TOKEN and REDLOCK_TTL_MS (with --fence,
+REDLOCK_FENCE too) in its environment, and REDLOCK_HELD, a JSON list of all NAMEs that
+are held around it: running redlock on one of these again would wait for itself, and is
+refused (64).
 
 Exit code: the command's own, or 128+n if signal n ended it, and
    64  wrong usage

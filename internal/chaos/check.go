@@ -160,7 +160,7 @@ func vacuous(history []Event, all []*hold, c Config) (found []Violation) {
 			before++
 			clients[h.client] = true
 		}
-		if l := last[h.name]; l != nil && l.client != h.client && h.begin.Before(min(l.end, l.until)) {
+		if l := last[h.name]; l != nil && l.client != h.client && h.begin.Before(l.until) {
 			contended++
 		}
 		last[h.name] = h

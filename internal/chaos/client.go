@@ -88,7 +88,6 @@ func (c *client) run() error {
 		}
 		all.Go(func() { w.work(ctx) })
 	}
-	rec.write(Event{Kind: Ready, Client: c.Name})
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	cancel()
 	all.Wait()

@@ -28,7 +28,6 @@ const (
 	End      Kind = "end"
 	// Suspended comes before the jump of a client's clock, by which all its leases are shorter.
 	Suspended Kind = "suspended"
-	Ready     Kind = "ready"
 )
 
 // What the harness writes: what it does to clients and masters, and when that is over.
@@ -120,7 +119,6 @@ type hold struct {
 	begin, held      clock.Instant // Lock was called, and returned
 	until            clock.Instant // the holder could believe in it
 	fence            uint64
-	end              clock.Instant // it began to let go; clock.Never if it did not
 }
 
 // holds returns all acquisitions, by the time when they were held.
@@ -134,14 +132,13 @@ func holds(history []Event) []*hold {
 		case Begin:
 			begun[e.ID] = e.At
 		case Held:
-			h = &hold{id: e.ID, client: e.Client, name: e.Name, begin: begun[e.ID], held: e.At, until: e.Until, fence: e.Fence, end: clock.Never}
+			h = &hold{id: e.ID, client: e.Client, name: e.Name, begin: begun[e.ID], held: e.At, until: e.Until, fence: e.Fence}
 			byID[e.ID] = h
 			byClient[e.Client] = append(byClient[e.Client], h)
 			all = append(all, h)
 		case Extended:
 			h.until = max(h.until, e.Until)
 		case End:
-			h.end = e.At
 			h.until = min(h.until, e.At)
 		case Killed: // the dead believe in nothing
 			for _, h := range byClient[e.Client] {

@@ -232,16 +232,14 @@ func (s *stage) away() int {
 	n := 0
 	for i, h := range s.health.Health(s.t.Context()) {
 		m := s.masters[i]
-		if !h.Votes || h.Term != m.term {
-			m.fit = time.Now().Add(s.MaxTTL) // what clients have begun about it may still be under way
+		// What clients have begun about it may still be under way, or nobody has noticed yet.
+		if !h.Votes || h.Term != m.term || h.Term == m.stepped {
+			m.fit = time.Now().Add(s.MaxTTL)
 		}
 		if h.Votes {
 			m.term = h.Term
 		}
-		if m.stepped == h.Term {
-			m.fit = time.Now().Add(s.MaxTTL) // nobody has noticed yet
-		}
-		if !h.Votes || s.isBroken(m) || time.Now().Before(m.fit) {
+		if s.isBroken(m) || time.Now().Before(m.fit) {
 			n++
 		}
 	}

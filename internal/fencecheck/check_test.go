@@ -2,13 +2,12 @@ package fencecheck_test
 
 import (
 	"os"
-	"os/exec"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock-go/internal/fencecheck"
+	"github.com/quorumlock/redlock-go/internal/unraced"
 )
 
 // configs are what is explored whole, on every run. FENCECHECK_LONG adds what takes minutes.
@@ -30,19 +29,8 @@ func configs() map[string]fencecheck.Config {
 	return all
 }
 
-// runChild runs the same test in a process that is built without the race detector: there
-// is one goroutine, and with it the states of a minute take ten.
-func runChild(t *testing.T) {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-v", "-timeout=20m", "-run=^"+t.Name()+"$", ".").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.Contains(t, string(out), "--- PASS: "+t.Name())
-	t.Log(string(out))
-}
-
 func TestFencesAreUniqueAndGrow(t *testing.T) {
-	if raced {
-		runChild(t)
+	if unraced.Run(t) {
 		return
 	}
 	for name, c := range configs() {

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/quorumlock/redlock-go/internal/fencecheck"
+	"github.com/quorumlock/redlock-go/internal/unraced"
 )
 
 // rule is quorum.Fence with another rule.
@@ -47,8 +48,7 @@ func least(given []uint64) (n uint64) {
 
 // The check finds what is wrong, each with a shortest way there.
 func TestMutants(t *testing.T) {
-	if raced {
-		runChild(t)
+	if unraced.Run(t) {
 		return
 	}
 	two := fencecheck.Config{Attempts: 2, Names: 1, Hints: []uint8{0}}

@@ -9,12 +9,6 @@ import (
 	"testing"
 )
 
-// namespace is a network of a master's own: a pair of virtual devices, one of which is in it.
-type namespace struct {
-	name string
-	host string // the master's address
-}
-
 var namespaces atomic.Int64
 
 // Namespace makes masters that are in a network namespace each, so that [Master.Disconnect]
@@ -30,35 +24,27 @@ func Namespace(t testing.TB) Option {
 	}
 	return func(m *Master) {
 		n := (int64(os.Getpid())*64 + namespaces.Add(1)) % (1 << 14) // other test binaries have some, too
-		net, device := fmt.Sprintf("10.213.%d.%d", n>>6, n%64*4), fmt.Sprintf("redistest%d", n)
-		ns := &namespace{name: device, host: addTo(net, 2)}
-		t.Cleanup(func() { _ = ip("netns del " + ns.name) })
-		if err := ip("netns add " + ns.name); err != nil {
+		name := fmt.Sprintf("redistest%d", n)                        // of the namespace, and of the device that leads there
+		address := func(host int64) string { return fmt.Sprintf("10.213.%d.%d", n>>6, n%64*4+host) }
+		t.Cleanup(func() { _ = ip("netns del " + name) })
+		if err := ip("netns add " + name); err != nil {
 			t.Skipf("root may not make a network namespace here: %v", err)
 		}
 		for _, command := range []string{
-			"link add " + device + " type veth peer name eth0 netns " + ns.name,
-			"addr add " + addTo(net, 1) + "/30 dev " + device,
-			"link set " + device + " up",
-			"-n " + ns.name + " addr add " + ns.host + "/30 dev eth0",
-			"-n " + ns.name + " link set eth0 up",
-			"-n " + ns.name + " link set lo up",
+			"link add " + name + " type veth peer name eth0 netns " + name,
+			"addr add " + address(1) + "/30 dev " + name,
+			"link set " + name + " up",
+			"-n " + name + " addr add " + address(2) + "/30 dev eth0",
+			"-n " + name + " link set eth0 up",
+			"-n " + name + " link set lo up",
 		} {
 			if err := ip(command); err != nil {
 				t.Fatal(err)
 			}
 		}
-		m.ns, m.host = ns, ns.host
+		m.namespace, m.host = name, address(2)
 		m.args = append(m.args, "--protected-mode", "no")
 	}
-}
-
-// addTo returns the n-th address of a net of four.
-func addTo(net string, n int) string {
-	i := strings.LastIndexByte(net, '.')
-	var last int
-	_, _ = fmt.Sscan(net[i+1:], &last) // it was made above
-	return fmt.Sprintf("%s.%d", net[:i], last+n)
 }
 
 func ip(args string) error {
@@ -89,10 +75,10 @@ func (m *Master) Reconnect() {
 
 func (m *Master) link(state string) {
 	m.t.Helper()
-	if m.ns == nil {
+	if m.namespace == "" {
 		m.t.Fatalf("master %s has no network of its own: see Namespace", m.addr)
 	}
-	if err := ip("-n " + m.ns.name + " link set eth0 " + state); err != nil {
+	if err := ip("-n " + m.namespace + " link set eth0 " + state); err != nil {
 		m.t.Fatal(err)
 	}
 }

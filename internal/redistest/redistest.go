@@ -32,18 +32,18 @@ const Patience = 20 * time.Second
 // Master is one redis-server process.
 type Master struct {
 	*Endpoint
-	t       testing.TB
-	path    string // of redis-server
-	dir     string
-	host    string // that it listens on
-	port    string
-	ns      *namespace // of its own; nil for none
-	args    []string
-	env     []string
-	clock   string        // file that says how far its wall clock is ahead; see WallClock
-	ahead   time.Duration // what the file says
-	process *Process      // nil while it is killed
-	run     string        // run_id of the latest process
+	t         testing.TB
+	path      string // of redis-server
+	dir       string
+	host      string // that it listens on
+	port      string
+	namespace string // of its own; "" for none
+	args      []string
+	env       []string
+	clock     string        // file that says how far its wall clock is ahead; see WallClock
+	ahead     time.Duration // what the file says
+	process   *Process      // nil while it is killed
+	run       string        // run_id of the latest process
 }
 
 // Option changes how masters are started.
@@ -120,8 +120,8 @@ func (m *Master) launch() bool {
 		"--save", "", "--appendonly", "no",
 	}, m.args...)
 	cmd := exec.Command(m.path, args...)
-	if m.ns != nil {
-		cmd = exec.Command("ip", append([]string{"netns", "exec", m.ns.name, m.path}, args...)...)
+	if m.namespace != "" {
+		cmd = exec.Command("ip", append([]string{"netns", "exec", m.namespace, m.path}, args...)...)
 	}
 	cmd.Env = append(os.Environ(), m.env...)
 	p, err := Spawn(cmd)

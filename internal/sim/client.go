@@ -89,19 +89,17 @@ func (c *client) resume() {
 // question is one thing asked of all masters at once: see question.go of package redlock.
 type question struct {
 	c        *client
-	name     int
 	deadline clock.Instant
 	round    *quorum.Round
 	votes    []reply
 	tails    []*guard.Tail // nil where no tenure is needed
 	over     bool
-	ripe     clock.Instant
 	then     func(quorum.Decision)
 }
 
-func (c *client) newQuestion(name int, deadline clock.Instant, tenured bool, then func(quorum.Decision)) *question {
+func (c *client) newQuestion(deadline clock.Instant, tenured bool, then func(quorum.Decision)) *question {
 	n := len(c.links)
-	q := &question{c: c, name: name, deadline: deadline, votes: make([]reply, n), then: then}
+	q := &question{c: c, deadline: deadline, votes: make([]reply, n), then: then}
 	q.round = quorum.NewRound(n, deadline)
 	if tenured && !c.w.Rules.NoTenure {
 		q.tails = make([]*guard.Tail, n)
@@ -162,8 +160,7 @@ func (q *question) decide() {
 		return
 	}
 	q.over = true
-	q.ripe = q.c.now()
-	decision := q.round.Decide(q.ripe)
+	decision := q.round.Decide(q.c.now())
 	if q.c.w.Rules.HalfQuorum && q.round.Tally().Granted >= len(q.votes)/2 {
 		decision = quorum.Won
 	}

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"strconv"
 	"time"
 
@@ -96,17 +95,7 @@ func (k *keeper) act() {
 
 // rest pauses, while there is something to wait for.
 func (k *keeper) rest() {
-	const most = time.Second
-	var pause time.Duration
-	for i := range k.tails {
-		switch s := k.machine.Standing(i); s.State {
-		case tenure.Waiting:
-			pause = max(min(cmp.Or(pause, most), s.Left), 10*time.Millisecond)
-		case tenure.Preparing, tenure.Raising, tenure.Arming:
-			pause = cmp.Or(pause, most/10)
-		default:
-		}
-	}
+	pause := k.machine.Pause()
 	if pause == 0 {
 		k.running = false
 		return

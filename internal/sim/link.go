@@ -12,15 +12,14 @@ const timeout = 150 * time.Millisecond
 
 // link is a client's way to a master: one connection at a time, on which all stays in order.
 type link struct {
-	c       *client
-	host    *host
-	conn    *server // nil while there is no connection
-	epoch   int
-	dialled clock.Instant
-	there   clock.Instant // when what was sent last arrives
-	back    clock.Instant // when what was answered last arrives
-	retry   clock.Instant // not before
-	calls   []*call
+	c     *client
+	host  *host
+	conn  *server // nil while there is no connection
+	epoch int
+	there clock.Instant // when what was sent last arrives
+	back  clock.Instant // when what was answered last arrives
+	retry clock.Instant // not before
+	calls []*call
 }
 
 type call struct {
@@ -72,7 +71,6 @@ func (l *link) connect() bool {
 	}
 	l.conn = to.current
 	l.epoch++
-	l.dialled = w.now
 	l.there, l.back = w.now.Add(w.latency()+w.latency()), 0
 	conn, epoch, me := l.conn, l.epoch, l.id()
 	if !w.noKill {

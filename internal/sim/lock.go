@@ -75,7 +75,7 @@ func (k *worker) attempt() {
 	start := c.now()
 	deadline := drift.Deadline(start, k.ttl)
 	var q *question
-	q = c.newQuestion(k.name, deadline, true, func(d quorum.Decision) {
+	q = c.newQuestion(deadline, true, func(d quorum.Decision) {
 		if d == quorum.Won && w.fencing {
 			k.fence(q, start)
 			return
@@ -126,7 +126,7 @@ func (k *worker) fence(q *question, start clock.Instant) {
 		return
 	}
 	w.result.Counters.WriteBack++
-	up := c.newQuestion(k.name, q.deadline, true, func(d quorum.Decision) { k.decided(q, start, f.No(), d) })
+	up := c.newQuestion(q.deadline, true, func(d quorum.Decision) { k.decided(q, start, f.No(), d) })
 	for i, v := range q.votes {
 		if !f.Asks(i) {
 			answer := quorum.Unknown
@@ -280,7 +280,7 @@ func (h *hold) extend() {
 		deadline = clock.Never
 	}
 	var q *question
-	q = c.newQuestion(h.name, deadline, true, func(d quorum.Decision) {
+	q = c.newQuestion(deadline, true, func(d quorum.Decision) {
 		if d == quorum.Won || w.Rules.MinorityExtends {
 			h.until.Extended(start)
 			w.result.Counters.Extended++

@@ -1,7 +1,6 @@
 package sim_test
 
 import (
-	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -11,25 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quorumlock/redlock-go/internal/sim"
+	"github.com/quorumlock/redlock-go/internal/unraced"
 )
 
 // seeds is how many each class runs here; `make sim` runs more.
 const seeds = 5000
 
-// runChild runs the same test in a process that is built without the race detector: a run has
-// one goroutine, and with it the seeds of a minute take ten.
-func runChild(t *testing.T) {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-v", "-timeout=20m", "-run=^"+t.Name()+"$", ".").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.Contains(t, string(out), "--- PASS: "+t.Name())
-	t.Log(string(out))
-}
-
 func run(t *testing.T, c sim.Config) {
 	t.Helper()
-	if raced {
-		runChild(t)
+	if unraced.Run(t) {
 		return
 	}
 	s := sim.Batch(c, 0, seeds, runtime.GOMAXPROCS(0), nil)
@@ -57,8 +46,7 @@ func TestSameSeedSameRun(t *testing.T) {
 }
 
 func TestMutants(t *testing.T) {
-	if raced {
-		runChild(t)
+	if unraced.Run(t) {
 		return
 	}
 	for _, m := range sim.Mutants() {

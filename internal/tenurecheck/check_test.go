@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/quorumlock/redlock-go/internal/unraced"
 )
 
 const allFaults = RestartEmpty | Restart | RestartCut | Flush | Promote | Demote | DemoteCut | ClockStep
@@ -51,8 +53,7 @@ var longConfigs = []Config{
 }
 
 func TestProtocol(t *testing.T) {
-	if raced {
-		runChild(t)
+	if unraced.Run(t) {
 		return
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // states are many, and live long
@@ -64,21 +65,10 @@ func TestProtocolLong(t *testing.T) {
 	if os.Getenv("TENURECHECK_LONG") == "" {
 		t.Skip("TENURECHECK_LONG is not set")
 	}
-	if raced {
-		runChild(t)
+	if unraced.Run(t) {
 		return
 	}
 	explore(t, longConfigs)
-}
-
-// runChild runs the same test in a process that is built without the race detector: with
-// it, the states of a minute take ten.
-func runChild(t *testing.T) {
-	t.Helper()
-	out, err := mutant{}.test(t, ".", t.Name())
-	require.NoError(t, err, "%s", out)
-	require.Contains(t, out, "--- PASS: "+t.Name())
-	t.Log(out)
 }
 
 func explore(t *testing.T, configs []Config) {

@@ -1,6 +1,11 @@
 package tenure
 
-import "github.com/quorumlock/redlock-go/clock"
+import (
+	"cmp"
+	"time"
+
+	"github.com/quorumlock/redlock-go/clock"
+)
 
 // Machine is one client's part in keeping the masters in tenure: it takes what the
 // masters say and answers with what to send them. It keeps nothing but replies that are
@@ -72,6 +77,23 @@ func (m *Machine) Due(now clock.Instant) []int {
 
 // Standing returns where the master at slot stood when last heard.
 func (m *Machine) Standing(slot int) Standing { return m.standings[slot] }
+
+// Pause returns how long to wait before the masters are asked again, when nothing is left to
+// be sent now; 0 if there is nothing to wait for.
+func (m *Machine) Pause() time.Duration {
+	const most = time.Second
+	var pause time.Duration
+	for _, s := range m.standings {
+		switch s.State {
+		case Waiting:
+			pause = max(min(cmp.Or(pause, most), s.Left), 10*time.Millisecond)
+		case Preparing, Raising, Arming:
+			pause = cmp.Or(pause, most/10) // others are at it too
+		default: // nothing that a client can do
+		}
+	}
+	return pause
+}
 
 // expire forgets replies that are older than the window.
 func (m *Machine) expire(now clock.Instant) {

@@ -1,5 +1,5 @@
 //go:build race
 
-package tenurecheck
+package unraced
 
 const raced = true

@@ -1,5 +1,5 @@
 //go:build !race
 
-package fencecheck_test
+package unraced
 
 const raced = false

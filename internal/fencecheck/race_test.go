@@ -1,5 +1,0 @@
-//go:build race
-
-package fencecheck_test
-
-const raced = true

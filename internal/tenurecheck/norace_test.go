@@ -1,5 +1,0 @@
-//go:build !race
-
-package tenurecheck
-
-const raced = false
