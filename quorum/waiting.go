@@ -89,9 +89,8 @@ func (c *Contender) Due() clock.Instant {
 	byTime := slices.Clone(c.free)
 	slices.Sort(byTime)
 	due := byTime[Majority(len(byTime))-1]
-	if c.failed > 0 {
-		retry := min(minRetry<<min(c.failed-1, 10), maxRetry)
-		due = min(due, c.tried.Add(retry))
+	if c.failed > 0 { // whatever became free: it takes masters that say nothing, or may not vote
+		return c.tried.Add(min(minRetry<<min(c.failed-1, 10), maxRetry))
 	}
 	return min(due, c.tried.Add(maxSleep))
 }

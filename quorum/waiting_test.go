@@ -31,6 +31,7 @@ func TestContenderIsDue(t *testing.T) {
 		{"for longer than anybody should believe", []quorum.Standing{held(time.Hour), held(time.Hour), held(time.Hour)}, nil, 2 * time.Second},
 		{"one does not answer", []quorum.Standing{unknown, held(100 * ms), held(300 * ms)}, nil, 300 * ms},
 		{"two do not answer", []quorum.Standing{unknown, unknown, held(100 * ms)}, nil, 25 * ms},
+		{"its own release, on a master that may not vote", []quorum.Standing{unknown, unknown, granted}, []int{0, 2}, 25 * ms},
 		{"nobody answers", []quorum.Standing{unknown, unknown, unknown}, nil, 25 * ms},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -5,17 +5,18 @@ package locks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/quorumlock/redlock-go/clock"
-	"github.com/quorumlock/redlock-go/redlock"
 )
 
-// Lock takes names. It is safe for concurrent use.
+// Lock takes names, one at a time for one worker.
 type Lock interface {
-	// Acquire waits for name until ctx ends.
+	// Acquire waits for name until ctx ends. Its error says whether the lock was held by
+	// another all the time: then it is [ErrHeld].
 	Acquire(ctx context.Context, name string, ttl time.Duration) (Held, error)
 	Close() error
 }
@@ -35,7 +36,7 @@ type Held interface {
 type Config struct {
 	Masters []string
 	MaxTTL  time.Duration
-	Clock   clock.Clock // nil for clock.System; the recipes know no other
+	Clock   clock.Clock // nil for clock.System
 }
 
 // The names of the locks.
@@ -45,6 +46,8 @@ const (
 	SETNXThen  = "SETNX + EXPIRE"
 	PlainDEL   = "SET NX PX + DEL"
 	Single     = "SET NX PX + token script"
+	Retry      = "SET NX PX + token script, retried"
+	Reentrant  = "re-entrant hash + watchdog"
 	Textbook   = "textbook Redlock"
 	Half       = "textbook Redlock with half the masters"
 	NoDrift    = "textbook Redlock without drift"
@@ -54,36 +57,35 @@ const (
 	OursFenced = "ours with fences"
 )
 
+// Why there is no lock, where that is known.
+var (
+	ErrHeld   = errors.New("held by another")
+	ErrUnsafe = errors.New("the lock refuses these masters")
+
+	errNotHeld = errors.New("not held")
+	errNever   = errors.New("this lock can't be extended")
+)
+
 // Kinds are all of them, the naive ones first.
 func Kinds() []string {
-	return []string{None, SETNX, SETNXThen, PlainDEL, Single, Textbook, Half, NoDrift, OneToken, Unguarded, Ours, OursFenced}
+	return []string{
+		None, SETNX, SETNXThen, PlainDEL, Single, Retry, Reentrant,
+		Textbook, Half, NoDrift, OneToken, Unguarded, Ours, OursFenced,
+	}
 }
 
 // Open returns a lock of some kind.
 func Open(kind string, c Config) (Lock, error) {
-	if r, ok := recipes[kind]; ok {
+	if c.Clock == nil {
+		c.Clock = clock.System
+	}
+	switch r, ok := recipes[kind]; {
+	case ok:
 		return r.open(c), nil
+	case kind == Reentrant:
+		return newReentrant(c), nil
+	case slices.Contains(Kinds(), kind):
+		return newOurs(kind, c)
 	}
-	if !slices.Contains(Kinds(), kind) {
-		return nil, fmt.Errorf("no lock is called %q", kind)
-	}
-	client, err := redlock.New(redlock.Options{
-		Masters: c.Masters, MaxTTL: c.MaxTTL, Clock: c.Clock,
-		Unguarded: kind == Unguarded, Fencing: kind == OursFenced,
-	})
-	return ours{client}, err
-}
-
-type ours struct{ *redlock.Client }
-
-func (o ours) Acquire(ctx context.Context, name string, ttl time.Duration) (Held, error) {
-	lease, err := o.Lock(ctx, name, ttl)
-	return leased{lease}, err
-}
-
-type leased struct{ *redlock.Lease }
-
-func (l leased) Until() clock.Instant {
-	now := clock.System.Now() // before the lease's clock: what is left is counted from here
-	return now.Add(l.Remaining())
+	return nil, fmt.Errorf("no lock is called %q", kind)
 }

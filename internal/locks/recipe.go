@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -20,73 +21,62 @@ import (
 type recipe struct {
 	masters   int // how many of the masters it uses, from the first; 0 for all
 	less      int // how much fewer than a majority must agree
-	set       func(ctx context.Context, c *redis.Client, key, token string, ttl time.Duration) (bool, error)
+	set       question
 	unset     func(ctx context.Context, c *redis.Client, key, token string) error
-	credulous bool // the holder believes until it lets go
+	extend    question // nil if the lock has no end
+	credulous bool     // the holder believes until it lets go
 	noDrift   bool
-	oneToken  bool // for all attempts of a call
+	token     reuse
+	prefix    string
+	pause     time.Duration // between attempts; 0 for a random one
 }
 
-var recipes = map[string]recipe{
-	None:      {masters: 1, set: always, unset: nothing, credulous: true},
-	SETNX:     {masters: 1, set: setNX, unset: del, credulous: true},
-	SETNXThen: {masters: 1, set: setNXThenExpire, unset: del, credulous: true},
-	PlainDEL:  {masters: 1, set: setNXPX, unset: del, credulous: true},
-	Single:    {masters: 1, set: setNXPX, unset: delIfOwn},
-	Textbook:  {set: setNXPX, unset: delIfOwn},
-	Half:      {set: setNXPX, unset: delIfOwn, less: 1},
-	NoDrift:   {set: setNXPX, unset: delIfOwn, noDrift: true},
-	OneToken:  {set: setNXPX, unset: delIfOwn, oneToken: true},
-}
+// question is put to one master, which says yes or no.
+type question func(ctx context.Context, c *redis.Client, key, token string, ttl time.Duration) (bool, error)
 
-func always(context.Context, *redis.Client, string, string, time.Duration) (bool, error) {
-	return true, nil
-}
+// reuse says how long a token is used.
+type reuse int
 
-func nothing(context.Context, *redis.Client, string, string) error { return nil }
-
-func setNX(ctx context.Context, c *redis.Client, key, token string, _ time.Duration) (bool, error) {
-	return c.SetNX(ctx, key, token, 0).Result()
-}
-
-func setNXThenExpire(ctx context.Context, c *redis.Client, key, token string, ttl time.Duration) (bool, error) {
-	ok, err := c.SetNX(ctx, key, token, 0).Result()
-	if ok && err == nil {
-		err = c.PExpire(ctx, key, ttl).Err()
-	}
-	return ok && err == nil, err
-}
-
-func setNXPX(ctx context.Context, c *redis.Client, key, token string, ttl time.Duration) (bool, error) {
-	return c.SetNX(ctx, key, token, ttl).Result()
-}
-
-func del(ctx context.Context, c *redis.Client, key, _ string) error { return c.Del(ctx, key).Err() }
-
-var (
-	ownDel    = redis.NewScript(`return redis.call('get', KEYS[1]) == ARGV[1] and redis.call('del', KEYS[1]) or 0`)
-	ownExpire = redis.NewScript(`return redis.call('get', KEYS[1]) == ARGV[1] and redis.call('pexpire', KEYS[1], ARGV[2]) or 0`)
+const (
+	oneForTheAttempt reuse = iota
+	oneForTheCall
+	oneForTheLock
 )
 
-func delIfOwn(ctx context.Context, c *redis.Client, key, token string) error {
-	return ownDel.Run(ctx, c, []string{key}, token).Err()
+var recipes = map[string]recipe{
+	None:      none,
+	SETNX:     setnx,
+	SETNXThen: setnxThenExpire,
+	PlainDEL:  plainDEL,
+	Single:    single,
+	Retry:     retried,
+	Textbook:  textbook,
+	Half:      half,
+	NoDrift:   noDrift,
+	OneToken:  oneToken,
 }
 
 // open returns the lock on real masters.
 func (r recipe) open(c Config) *cooked {
-	l := &cooked{recipe: r}
+	l := &cooked{recipe: r, clock: c.Clock, own: uuid.NewString()}
 	for _, addr := range c.Masters[:cmp.Or(r.masters, len(c.Masters))] {
-		l.clients = append(l.clients, redis.NewClient(&redis.Options{
-			Addr: addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
-			DialTimeout: time.Second, ReadTimeout: 500 * time.Millisecond,
-		}))
+		l.clients = append(l.clients, connect(addr))
 	}
 	return l
+}
+
+func connect(addr string) *redis.Client {
+	return redis.NewClient(&redis.Options{
+		Addr: addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
+		DialTimeout: time.Second, ReadTimeout: time.Second,
+	})
 }
 
 // cooked is a recipe's lock.
 type cooked struct {
 	recipe
+	clock   clock.Clock
+	own     string // token, where one is used for ever
 	clients []*redis.Client
 }
 
@@ -100,35 +90,52 @@ func (l *cooked) Close() error {
 
 // Acquire tries again and again, with pauses of up to 10 ms.
 func (l *cooked) Acquire(ctx context.Context, name string, ttl time.Duration) (Held, error) {
+	var last error // of an attempt that ctx did not cut off
 	for token := uuid.NewString(); ; {
-		if h := l.try(ctx, name, token, ttl); h != nil {
+		h, err := l.try(ctx, l.prefix+name, l.tokenOf(token), ttl)
+		if err == nil {
 			return h, nil
+		}
+		if last == nil || !cutOff(ctx) {
+			last = err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(rand.N(10 * time.Millisecond)):
+			return nil, fmt.Errorf("%w: %w", context.Cause(ctx), last)
+		case <-time.After(cmp.Or(l.pause, rand.N(10*time.Millisecond))):
 		}
-		if !l.oneToken {
+		if l.token == oneForTheAttempt {
 			token = uuid.NewString()
 		}
 	}
 }
 
-func (l *cooked) try(ctx context.Context, name, token string, ttl time.Duration) *own {
-	h := &own{lock: l, name: name, token: token, ttl: ttl, until: clock.Never}
-	until := l.deadline(clock.System.Now(), ttl)
-	if l.ask(func(c *redis.Client) bool {
-		ok, err := l.set(ctx, c, name, token, ttl)
-		return ok && err == nil
-	}) && clock.System.Now().Before(until) {
+// cutOff reports whether ctx ended an attempt that ends now: what that says is not why the
+// lock could not be had.
+func cutOff(ctx context.Context) bool {
+	end, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && time.Until(end) < 10*time.Millisecond
+}
+
+func (l *cooked) tokenOf(call string) string {
+	if l.token == oneForTheLock {
+		return l.own
+	}
+	return call
+}
+
+func (l *cooked) try(ctx context.Context, key, token string, ttl time.Duration) (*own, error) {
+	h := &own{lock: l, key: key, token: token, ttl: ttl, until: clock.Never}
+	until := l.deadline(l.clock.Now(), ttl)
+	err := l.ask(ctx, l.set, h)
+	if err == nil && l.clock.Now().Before(until) {
 		h.until = until
-		return h
+		return h, nil
 	}
 	if !l.credulous { // the naive ones would delete another's
 		_ = h.Release(context.WithoutCancel(ctx))
 	}
-	return nil
+	return nil, cmp.Or(err, error(context.DeadlineExceeded))
 }
 
 func (l *cooked) deadline(start clock.Instant, ttl time.Duration) clock.Instant {
@@ -141,49 +148,73 @@ func (l *cooked) deadline(start clock.Instant, ttl time.Duration) clock.Instant 
 	return clock.DefaultDrift.Deadline(start, ttl)
 }
 
-// ask puts a question to all masters at once, and reports whether enough say yes.
-func (l *cooked) ask(question func(*redis.Client) bool) bool {
-	var yes atomic.Int64
+// ask puts a question to all masters at once. It returns nil if enough say yes; if not, what
+// a master that could not be asked said, or [ErrHeld].
+func (l *cooked) ask(ctx context.Context, q question, h *own) error {
+	var yes, no atomic.Int64
+	var silent atomic.Pointer[error]
 	var all sync.WaitGroup
 	for _, c := range l.clients {
 		all.Go(func() {
-			if question(c) {
+			switch ok, err := q(ctx, c, h.key, h.token, h.ttl); {
+			case err != nil:
+				silent.Store(&err)
+			case ok:
 				yes.Add(1)
+			default:
+				no.Add(1)
 			}
 		})
 	}
 	all.Wait()
-	return int(yes.Load()) >= len(l.clients)/2+1-l.less
+	enough := len(l.clients)/2 + 1 - l.less
+	switch {
+	case int(yes.Load()) >= enough:
+		return nil
+	case int(no.Load()) > len(l.clients)-enough || silent.Load() == nil:
+		return ErrHeld
+	}
+	return *silent.Load()
 }
 
 // own is a holder's.
 type own struct {
 	lock  *cooked
-	name  string
+	key   string
 	token string
 	ttl   time.Duration
-	until clock.Instant
+	until clock.Instant // by the lock's clock
 }
 
-func (h *own) Until() clock.Instant { return h.until }
-func (h *own) Token() string        { return h.token }
-func (h *own) Fence() uint64        { return 0 }
+func (h *own) Until() clock.Instant {
+	if h.until == clock.Never {
+		return clock.Never
+	}
+	now := clock.System.Now()
+	return now.Add(h.until.Sub(h.lock.clock.Now()))
+}
+
+func (h *own) Token() string { return h.token }
+func (h *own) Fence() uint64 { return 0 }
 
 func (h *own) Extend(ctx context.Context) error {
-	until := h.lock.deadline(clock.System.Now(), h.ttl)
-	if !h.lock.ask(func(c *redis.Client) bool {
-		n, err := ownExpire.Run(ctx, c, []string{h.name}, h.token, h.ttl.Milliseconds()).Int()
-		return n == 1 && err == nil
-	}) || !clock.System.Now().Before(h.until) {
-		return errors.New("not extended")
+	if h.lock.extend == nil {
+		return errNever
+	}
+	until := h.lock.deadline(h.lock.clock.Now(), h.ttl)
+	if err := h.lock.ask(ctx, h.lock.extend, h); err != nil {
+		return fmt.Errorf("not extended: %w", err)
+	}
+	if !h.lock.clock.Now().Before(h.until) {
+		return errNotHeld
 	}
 	h.until = until
 	return nil
 }
 
 func (h *own) Release(ctx context.Context) error {
-	if !h.lock.ask(func(c *redis.Client) bool { return h.lock.unset(ctx, c, h.name, h.token) == nil }) {
-		return errors.New("not released everywhere")
+	unset := func(ctx context.Context, c *redis.Client, key, token string, _ time.Duration) (bool, error) {
+		return true, h.lock.unset(ctx, c, key, token)
 	}
-	return nil
+	return h.lock.ask(ctx, unset, h)
 }

@@ -1,5 +1,6 @@
-// Package proxy stands between clients and a master in tests, and is the network between
-// them: it delays, holds back, loses and cuts what is sent, as a whole or one command.
+// Package proxy stands between clients and a master, in tests and in the lab, and is the
+// network between them: it delays, holds back, loses and cuts what is sent, as a whole or
+// one command.
 package proxy
 
 import (
@@ -8,9 +9,15 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 )
+
+// T is what a proxy needs of a test: a [testing.TB] has it.
+type T interface {
+	Helper()
+	Fatalf(format string, args ...any)
+	Cleanup(f func())
+}
 
 // Proxy forwards connections to a master. Its methods are safe for concurrent use.
 type Proxy struct {
@@ -24,6 +31,7 @@ type Proxy struct {
 	to    string // where new connections lead
 	conns map[net.Conn]struct{}
 	judge func(command []string) Verdict
+	watch func(command []string)
 	delay time.Duration
 	mute  bool
 	ended bool
@@ -43,7 +51,7 @@ const (
 )
 
 // Start runs a proxy on loopback, in front of target, until the test ends.
-func Start(t testing.TB, target string) *Proxy {
+func Start(t T, target string) *Proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -100,6 +108,10 @@ func (p *Proxy) Judge(f func(command []string) Verdict) {
 		}
 	})
 }
+
+// Watch has f see each command that clients send from now on, when it is passed on. It is
+// called from several goroutines, and stays over Resume.
+func (p *Proxy) Watch(f func(command []string)) { p.set(func() { p.watch = f }) }
 
 // Delay has everything, in both directions, take so much longer.
 func (p *Proxy) Delay(d time.Duration) { p.set(func() { p.delay = d }) }
@@ -199,6 +211,10 @@ func (l *link) forward() {
 		}
 		if !l.pass(words, first) {
 			return
+		}
+		var watch func([]string)
+		if l.p.set(func() { watch = l.p.watch }); watch != nil {
+			watch(words)
 		}
 		if _, err := l.server.Write(raw); err != nil {
 			return

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -13,14 +12,14 @@ import (
 // Endpoint is what can be asked of a master, however it is run. The masters of this
 // package and of package containers embed it.
 type Endpoint struct {
-	t      testing.TB
+	t      T
 	addr   string
 	client *redis.Client
 }
 
 // NewEndpoint returns the master that answers at addr. Its connections are closed when
 // the test ends.
-func NewEndpoint(t testing.TB, addr string) *Endpoint {
+func NewEndpoint(t T, addr string) *Endpoint {
 	e := &Endpoint{t: t, addr: addr, client: newClient(addr)}
 	t.Cleanup(func() { _ = e.client.Close() })
 	return e
@@ -100,7 +99,7 @@ func Poll(done func() bool) bool {
 
 // FreePort returns a port of loopback that was free a moment ago. Whoever uses it
 // must be ready to try another one.
-func FreePort(t testing.TB) string {
+func FreePort(t T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

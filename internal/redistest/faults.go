@@ -2,6 +2,7 @@ package redistest
 
 import (
 	"context"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -83,12 +84,19 @@ func (m *Master) RestartEmpty() {
 // what it had is gone. Its process and its connections stay.
 func (m *Master) Follow(other *Master) {
 	m.t.Helper()
+	m.FollowAt(other.addr)
+}
+
+// FollowAt is Follow for a master that is reached at another address than its own.
+func (m *Master) FollowAt(addr string) {
+	m.t.Helper()
 	ctx := context.Background()
-	if err := m.client.ReplicaOf(ctx, "127.0.0.1", other.port).Err(); err != nil {
+	host, port, _ := net.SplitHostPort(addr)
+	if err := m.client.ReplicaOf(ctx, host, port).Err(); err != nil {
 		m.t.Fatalf("master %s: %v", m.addr, err)
 	}
 	if !Poll(func() bool { return field(m.client.Info(ctx, "replication").Val(), "master_link_status") == "up" }) {
-		m.t.Fatalf("master %s does not become a replica of %s", m.addr, other.addr)
+		m.t.Fatalf("master %s does not become a replica of %s", m.addr, addr)
 	}
 }
 
@@ -96,15 +104,21 @@ func (m *Master) Follow(other *Master) {
 // has now.
 func (m *Master) Promote(followed *Master) {
 	m.t.Helper()
-	ctx, history := context.Background(), m.replid()
 	offset := func(e *Master) int {
-		n, _ := strconv.Atoi(field(e.client.Info(ctx, "replication").Val(), "master_repl_offset"))
+		n, _ := strconv.Atoi(field(e.client.Info(context.Background(), "replication").Val(), "master_repl_offset"))
 		return n
 	}
 	if want := offset(followed); !Poll(func() bool { return offset(m) >= want }) {
 		m.t.Fatalf("replica %s lags for ever", m.addr)
 	}
-	if err := m.client.ReplicaOf(ctx, "no", "one").Err(); err != nil {
+	m.PromoteAsIs()
+}
+
+// PromoteAsIs has a replica be a master again, with what it has.
+func (m *Master) PromoteAsIs() {
+	m.t.Helper()
+	history := m.replid()
+	if err := m.client.ReplicaOf(context.Background(), "no", "one").Err(); err != nil {
 		m.t.Fatalf("master %s: %v", m.addr, err)
 	}
 	if m.RunID() != m.run || m.replid() == history {

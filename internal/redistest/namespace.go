@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"strings"
 	"sync/atomic"
-	"testing"
 )
 
 var namespaces atomic.Int64
@@ -14,7 +13,7 @@ var namespaces atomic.Int64
 // Namespace makes masters that are in a network namespace each, so that [Master.Disconnect]
 // can cut them off as a broken cable does: packets are lost, and nobody is told. It needs
 // ip(8) of Linux, and a root that may: where that is not so the test is skipped, in CI too.
-func Namespace(t testing.TB) Option {
+func Namespace(t T) Option {
 	t.Helper()
 	if _, err := exec.LookPath("ip"); err != nil {
 		Unavailable(t, "ip is not on PATH: install iproute2")

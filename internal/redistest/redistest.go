@@ -1,5 +1,5 @@
-// Package redistest runs real Redis masters for tests, as redis-server processes of
-// this machine, and breaks them.
+// Package redistest runs real Redis masters for tests and for the lab, as redis-server
+// processes of this machine, and breaks them.
 //
 //	masters := redistest.Start(t, 5)
 //	client, err := redlock.New(redlock.Options{Masters: redistest.Addrs(masters)})
@@ -21,7 +21,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
 	"time"
 )
 
@@ -29,10 +28,22 @@ import (
 // it is only used up by what fails anyway.
 const Patience = 20 * time.Second
 
+// T is what this package needs of a test. A [testing.TB] has it; the lab, which breaks
+// masters for people to see, has its own.
+type T interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	Skip(args ...any)
+	Skipf(format string, args ...any)
+	Cleanup(f func())
+	TempDir() string
+}
+
 // Master is one redis-server process.
 type Master struct {
 	*Endpoint
-	t         testing.TB
+	t         T
 	path      string // of redis-server
 	dir       string
 	host      string // that it listens on
@@ -62,7 +73,7 @@ func Args(args ...string) Option {
 
 // Start runs n independent masters, which answer when it returns. Unless options say
 // otherwise they keep nothing on disk.
-func Start(t testing.TB, n int, options ...Option) []*Master {
+func Start(t T, n int, options ...Option) []*Master {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -77,7 +88,7 @@ func Start(t testing.TB, n int, options ...Option) []*Master {
 
 // Unavailable skips the test because the machine lacks what it needs. It fails the
 // test where CI=true: there, a test that does not run must not look like one that passed.
-func Unavailable(t testing.TB, why string) {
+func Unavailable(t T, why string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
 		t.Fatalf("%s (CI=true, so this is no reason to skip)", why)
@@ -94,7 +105,7 @@ func Addrs[M interface{ Addr() string }](masters []M) []string {
 	return addrs
 }
 
-func start(t testing.TB, path string, options []Option) *Master {
+func start(t T, path string, options []Option) *Master {
 	t.Helper()
 	m := &Master{t: t, path: path, dir: t.TempDir(), host: "127.0.0.1"}
 	for _, o := range options {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"testing"
 	"time"
 )
 
@@ -19,7 +18,7 @@ var wallclockC []byte
 
 // WallClock makes masters whose wall clock can be stepped with [Master.StepClock]. It needs
 // a C compiler, and a system that loads libraries before others (LD_PRELOAD).
-func WallClock(t testing.TB) Option {
+func WallClock(t T) Option {
 	t.Helper()
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {
