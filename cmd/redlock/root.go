@@ -70,7 +70,7 @@ func (a *app) command() *cobra.Command {
 	root.MarkFlagsMutuallyExclusive("masters", "masters-file", "embedded")
 
 	root.AddCommand(a.runCommand(), a.statusCommand(), a.unlockCommand(),
-		a.doctorCommand(), a.initCommand(), a.replaceCommand())
+		a.doctorCommand(), a.initCommand(), a.replaceCommand(), a.labCommand())
 	return root
 }
 

@@ -28,7 +28,7 @@ type client struct {
 	process *redistest.Process
 	stdin   io.WriteCloser
 	answers chan answer
-	asked   atomic.Pointer[order] // the order that is not answered yet
+	asked   atomic.Pointer[order] // the order that is not answered yet, nil if there is none
 	hold    *hold                 // nil if it never had the lock
 }
 
@@ -110,7 +110,8 @@ func (c *client) spawn(setup string) error {
 // sees records a command about the lock that reaches a master.
 func (c *client) sees(m *master, command []string) {
 	if slices.ContainsFunc(command, func(w string) bool { return strings.Contains(w, name) }) {
-		c.s.rec.note(m.lane, Command, clock.System.Now(), "from "+c.lane+": "+said(command))
+		o := c.asked.Load()
+		c.s.rec.command(c.lane, m.lane, command, o != nil && o.Do == acquire)
 	}
 }
 
@@ -139,6 +140,7 @@ func (c *client) answer() answer {
 		if !ok {
 			c.s.Fatalf("client %s has died", c.lane)
 		}
+		c.asked.Store(nil)
 		c.s.account(c, o, a)
 		return a
 	case <-time.After(o.Timeout + redistest.Patience):
@@ -154,6 +156,7 @@ func (c *client) do(o order) answer {
 
 // account writes down what a client says.
 func (s *stage) account(c *client, o order, a answer) {
+	s.rec.flush(c.lane)
 	note := func(format string, args ...any) { s.rec.note(c.lane, Deed, a.At, fmt.Sprintf(format, args...)) }
 	switch {
 	case a.Why != "":

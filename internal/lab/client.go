@@ -162,7 +162,7 @@ func (s *setup) worker() (*worker, error) {
 }
 
 func (w *worker) open() (locks.Lock, error) {
-	c := locks.Config{Masters: w.Masters, MaxTTL: w.MaxTTL}
+	c := locks.Config{Masters: w.Masters, MaxTTL: w.MaxTTL, Timeout: time.Second}
 	if w.Shifted {
 		c.Clock = w.clock
 	}

@@ -29,17 +29,23 @@ const (
 	None        Verdict = "n/a"
 )
 
+// Saying is a verdict and what it says.
+type Saying struct {
+	Verdict Verdict
+	Words   string
+}
+
 // Verdicts are all of them, with what they say.
-func Verdicts() [][2]string {
-	return [][2]string{
-		{string(OK), "one holder at a time, and the next one got the lock in time"},
-		{string(TwoHolders), "two believed at the same time that they had the lock"},
-		{string(LostUpdate), "one holder at a time, but a write of an old one landed on that of a new one"},
-		{string(Stuck), "nobody has the lock, and nobody ever gets it"},
-		{string(Blocked), "nobody has the lock, and for some time nobody gets it"},
-		{string(Refused), "the lock refuses to work on these masters, and says why: safe"},
-		{string(Unavailable), "nobody gets the lock while the fault lasts: safe"},
-		{string(None), "the fault has no meaning for the design"},
+func Verdicts() []Saying {
+	return []Saying{
+		{OK, "one holder at a time, and the next one got the lock in time"},
+		{TwoHolders, "two believed at the same time that they had the lock"},
+		{LostUpdate, "one holder at a time, but a write of an old one landed on that of a new one"},
+		{Stuck, "nobody has the lock, and nobody ever gets it"},
+		{Blocked, "nobody has the lock, and for some time nobody gets it"},
+		{Refused, "the lock refuses to work on these masters, and says why: safe"},
+		{Unavailable, "nobody gets the lock while the fault lasts: safe"},
+		{None, "the fault has no meaning for the design"},
 	}
 }
 

@@ -131,6 +131,7 @@ func lateRelease(s *stage) {
 	if !a.takes(maxTTL) {
 		return
 	}
+	time.Sleep(100 * time.Millisecond) // for people to see
 	letGo := a.keepBack()
 	a.do(order{Do: release, Timeout: 300 * time.Millisecond})
 	a.lets() // once more

@@ -1,9 +1,6 @@
 package lab
 
-import (
-	"fmt"
-	"time"
-)
+import "fmt"
 
 // judge says what became of the lock, by the evidence alone.
 func judge(e *Evidence) Verdict {
@@ -62,19 +59,25 @@ func (a Ask) verdict(left *Leftover) Verdict {
 
 // measure says the verdict in figures.
 func measure(v Verdict, e *Evidence) string {
+	text := figures(v, e)
+	if e.Sold == nil {
+		return text
+	}
+	sold := fmt.Sprintf("%d left of %d after %d sales", e.Sold.Left, e.Sold.Pieces, e.Sold.Workers)
+	if text == "" {
+		return sold
+	}
+	return text + "; " + sold
+}
+
+func figures(v Verdict, e *Evidence) string {
 	switch v {
 	case TwoHolders:
-		var longest Span
-		for _, o := range e.Overlaps {
-			if o.To-o.From > longest.To-longest.From {
-				longest = o
-			}
+		if e.Doubles > 1 {
+			return fmt.Sprintf("%d times", e.Doubles)
 		}
-		text := fmt.Sprintf("%s for %s", longest.Lane, pretty(longest.To-longest.From))
-		if n := len(e.Overlaps); n > 1 {
-			text += fmt.Sprintf(", and %d times more", n-1)
-		}
-		return text
+		o := e.Overlaps[0]
+		return fmt.Sprintf("%s for %s", o.Lane, pretty(o.To-o.From))
 	case LostUpdate:
 		return fmt.Sprintf("%d of %d writes were lost", e.Lost, e.Writes)
 	case Stuck:
@@ -93,16 +96,4 @@ func measure(v Verdict, e *Evidence) string {
 		}
 	}
 	return ""
-}
-
-// pretty writes a time for reading.
-func pretty(m Millis) string {
-	d := time.Duration(float64(m) * float64(time.Millisecond))
-	switch {
-	case d >= time.Minute:
-		return d.Round(time.Minute).String()
-	case d >= time.Second:
-		return d.Round(10 * time.Millisecond).String()
-	}
-	return d.Round(time.Millisecond).String()
 }

@@ -1,7 +1,9 @@
 package lab
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,6 +16,7 @@ type Evidence struct {
 	Lanes    []string  `json:"lanes"` // clients, masters, the resource
 	Holds    []Span    `json:"holds"`
 	Overlaps []Span    `json:"overlaps,omitempty"` // of two clients' holds
+	Doubles  int       `json:"doubles,omitempty"`  // how many overlaps there were
 	Moments  []Moment  `json:"moments"`
 	Asks     []Ask     `json:"asks"`
 	Writes   int       `json:"writes,omitempty"` // to the resource
@@ -24,6 +27,9 @@ type Evidence struct {
 
 	values []int // of the resource, one after another
 }
+
+// most is how many holds, and overlaps of holds, are kept of a cell.
+const most = 200
 
 // Millis is a time in milliseconds.
 type Millis float64
@@ -109,9 +115,18 @@ type record struct {
 	holds []*hold
 	ev    Evidence
 	ended bool
+	last  map[string]*repeated // by client and master
 }
 
-func newRecord() *record { return &record{began: clock.System.Now()} }
+// repeated is a command that a client sends to a master again and again.
+type repeated struct {
+	kept    Millis  // when one was last written down
+	pending *Moment // the last one, if it was not
+}
+
+func newRecord() *record {
+	return &record{began: clock.System.Now(), last: map[string]*repeated{}}
+}
 
 func (r *record) since(at clock.Instant) Millis { return millis(at.Sub(r.began)) }
 
@@ -126,6 +141,43 @@ func (r *record) note(lane string, kind Kind, at clock.Instant, text string) {
 	defer r.mu.Unlock()
 	if !r.ended {
 		r.ev.Moments = append(r.ev.Moments, Moment{lane, r.since(at), kind, text, len(r.ev.Moments)})
+	}
+}
+
+// command notes a command that reaches a master. Of those of a client that tries again and
+// again four in a second are kept, and the last one.
+func (r *record) command(client, master string, words []string, again bool) {
+	const often = 250 // ms
+	at, text := clock.System.Now(), "from "+client+": "+said(words)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := client + " " + master + " " + words[0]
+	l := r.last[key]
+	if l == nil {
+		l = &repeated{kept: -often}
+		r.last[key] = l
+	}
+	m := Moment{master, r.since(at), Command, text, len(r.ev.Moments)}
+	if r.ended {
+		return
+	}
+	if again && m.At-l.kept < often {
+		l.pending = &m
+		return
+	}
+	l.kept, l.pending = m.At, nil
+	r.ev.Moments = append(r.ev.Moments, m)
+}
+
+// flush keeps the last of a client's commands.
+func (r *record) flush(client string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key, l := range r.last {
+		if l.pending != nil && strings.HasPrefix(key, client+" ") {
+			r.ev.Moments = append(r.ev.Moments, *l.pending)
+			l.pending = nil
+		}
 	}
 }
 
@@ -149,14 +201,11 @@ func (r *record) evidence() Evidence {
 		r.ev.Holds = append(r.ev.Holds, Span{h.lane, r.since(h.from), r.since(h.until), ""})
 	}
 	r.ev.Overlaps = overlaps(r.ev.Holds)
+	r.ev.Doubles = len(r.ev.Overlaps)
+	r.ev.Holds = r.ev.Holds[:min(most, len(r.ev.Holds))]
+	r.ev.Overlaps = r.ev.Overlaps[:min(most, len(r.ev.Overlaps))]
 	slices.SortStableFunc(r.ev.Moments, func(a, b Moment) int {
-		switch {
-		case a.At < b.At:
-			return -1
-		case a.At > b.At:
-			return 1
-		}
-		return a.order - b.order
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.order, b.order))
 	})
 	return r.ev
 }
@@ -164,15 +213,7 @@ func (r *record) evidence() Evidence {
 // overlaps returns when two clients believed at once.
 func overlaps(holds []Span) []Span {
 	var all []Span
-	sorted := slices.SortedFunc(slices.Values(holds), func(a, b Span) int {
-		switch {
-		case a.From < b.From:
-			return -1
-		case a.From > b.From:
-			return 1
-		}
-		return 0
-	})
+	sorted := slices.SortedFunc(slices.Values(holds), func(a, b Span) int { return cmp.Compare(a.From, b.From) })
 	for i, a := range sorted {
 		for _, b := range sorted[i+1:] {
 			if from, to := max(a.From, b.From), min(a.To, b.To); from < to {

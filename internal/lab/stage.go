@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -49,13 +48,12 @@ type master struct {
 	addr              string
 	lane              string
 	look              *redis.Client
-	down              bool
 }
 
 // open starts the masters of the design, with the options that the fault needs.
 func (s *stage) open(f *Fault) {
 	var addrs []string
-	var real []*redistest.Master
+	var servers []*redistest.Master
 	if s.inside {
 		m, err := embedded.Start(s.design.masters() + 1)
 		if err != nil {
@@ -68,8 +66,8 @@ func (s *stage) open(f *Fault) {
 		if f.options != nil {
 			options = f.options(s)
 		}
-		real = append(redistest.Start(s, s.design.masters(), options...), redistest.Start(s, 1)...)
-		addrs = redistest.Addrs(real)
+		servers = append(redistest.Start(s, s.design.masters(), options...), redistest.Start(s, 1)...)
+		addrs = redistest.Addrs(servers)
 	}
 	last := len(addrs) - 1
 	s.vault = addrs[last]
@@ -78,8 +76,8 @@ func (s *stage) open(f *Fault) {
 		if last > 1 {
 			m.lane = fmt.Sprintf("master %d", i+1)
 		}
-		if real != nil {
-			m.Master = real[i]
+		if servers != nil {
+			m.Master = servers[i]
 		}
 		m.look = redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1, ReadTimeout: time.Second})
 		s.Cleanup(func() { _ = m.look.Close() })
@@ -190,21 +188,4 @@ func (s *stage) evidence() Evidence {
 		}
 	}
 	return e
-}
-
-// said writes a command for a timeline: what it is, and not its random token.
-func said(command []string) string {
-	words := []string{strings.ToUpper(command[0])}
-	for _, w := range command[1:] {
-		switch {
-		case len(w) > 12 && w != name:
-			words = append(words, w[:6]+"…")
-		default:
-			words = append(words, w)
-		}
-	}
-	if len(words) > 8 {
-		words = append(words[:8], "…")
-	}
-	return strings.Join(words, " ")
 }

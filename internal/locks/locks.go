@@ -36,7 +36,8 @@ type Held interface {
 type Config struct {
 	Masters []string
 	MaxTTL  time.Duration
-	Clock   clock.Clock // nil for clock.System
+	Clock   clock.Clock   // nil for clock.System
+	Timeout time.Duration // of an exchange with a master, but for ours; 500 ms if zero
 }
 
 // The names of the locks.

@@ -60,15 +60,15 @@ var recipes = map[string]recipe{
 func (r recipe) open(c Config) *cooked {
 	l := &cooked{recipe: r, clock: c.Clock, own: uuid.NewString()}
 	for _, addr := range c.Masters[:cmp.Or(r.masters, len(c.Masters))] {
-		l.clients = append(l.clients, connect(addr))
+		l.clients = append(l.clients, connect(addr, c))
 	}
 	return l
 }
 
-func connect(addr string) *redis.Client {
+func connect(addr string, c Config) *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Addr: addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
-		DialTimeout: time.Second, ReadTimeout: time.Second,
+		DialTimeout: time.Second, ReadTimeout: cmp.Or(c.Timeout, 500*time.Millisecond),
 	})
 }
 

@@ -21,7 +21,7 @@ type reentrant struct {
 }
 
 func newReentrant(c Config) *reentrant {
-	return &reentrant{connect(c.Masters[0]), uuid.NewString() + ":1"}
+	return &reentrant{connect(c.Masters[0], c), uuid.NewString() + ":1"}
 }
 
 func (l *reentrant) Close() error { return l.client.Close() }
