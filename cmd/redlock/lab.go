@@ -74,7 +74,7 @@ func (a *app) labCommand() *cobra.Command {
 	flags.IntVar(&x.parallel, "parallel", min(3, runtime.NumCPU()+1), "stage so many cells at a time")
 	flags.BoolVar(&x.json, "json", false, "print everything that was measured, as JSON")
 	flags.StringVar(&x.html, "html", "", "write the report to this file, as a page that needs nothing else")
-	flags.StringVar(&x.markdown, "markdown", "", "write the matrix to this file, as Markdown")
+	flags.StringVar(&x.markdown, "markdown", "", "write the matrix to this file, as Markdown; between <!-- lab --> and <!-- /lab --> if it has these lines")
 	cmd.PersistentFlags().Uint64Var(&x.seed, "seed", 0, "when faults strike, within milliseconds (default a random one)")
 	cmd.AddCommand(a.explainCommand(x), a.labListCommand())
 	return cmd
@@ -98,9 +98,12 @@ func (a *app) lab(ctx context.Context, x *experiment) error {
 		show = func(w io.Writer) error { return printMatrix(w, r) }
 	}
 	err = show(a.out)
-	for path, write := range map[string]func(io.Writer) error{x.html: r.HTML, x.markdown: r.Markdown} {
+	for path, write := range map[string]func(io.Writer, string) error{
+		x.html:     func(w io.Writer, _ string) error { return r.HTML(w) },
+		x.markdown: r.Markdown,
+	} {
 		if f := outputs[path]; f != nil && err == nil {
-			err = write(f)
+			err = rewrite(f, write)
 		}
 	}
 	if err != nil {
@@ -259,7 +262,7 @@ func openAll(paths ...string) (outputFiles, error) {
 		if p == "" {
 			continue
 		}
-		f, err := os.Create(p)
+		f, err := os.OpenFile(p, os.O_RDWR|os.O_CREATE, 0o644) // what it has is still needed
 		if err != nil {
 			all.close()
 			return nil, err
@@ -267,6 +270,21 @@ func openAll(paths ...string) (outputFiles, error) {
 		all[p] = f
 	}
 	return all, nil
+}
+
+// rewrite has write replace what a file has.
+func rewrite(f *os.File, write func(w io.Writer, before string) error) error {
+	before, err := io.ReadAll(f)
+	if err == nil {
+		err = f.Truncate(0)
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return err
+	}
+	return write(f, string(before))
 }
 
 func (o outputFiles) close() {

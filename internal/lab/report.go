@@ -113,8 +113,27 @@ func (r *Report) JSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// Markdown writes the matrix, a table for each half of the designs, as both don't fit on a page.
-func (r *Report) Markdown(w io.Writer) error {
+// The lines of a document between which the matrix belongs.
+const (
+	begin = "<!-- lab -->\n"
+	end   = "<!-- /lab -->\n"
+)
+
+// Markdown writes the matrix: in its place in a document that has one, else alone.
+func (r *Report) Markdown(w io.Writer, document string) error {
+	head, rest, ok := strings.Cut(document, begin)
+	_, tail, closed := strings.Cut(rest, end)
+	text := r.matrix()
+	if ok && closed {
+		text = head + begin + text + end + tail
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// matrix is the matrix in Markdown: a table for each half of the designs, as both don't fit on
+// a page.
+func (r *Report) matrix() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s. %s, %s, seed %d.\n", r.Summary(), r.Started.UTC().Format("2006-01-02"), r.Machine, r.Seed)
 	designs := r.Designs()
@@ -133,8 +152,7 @@ func (r *Report) Markdown(w io.Writer) error {
 			b.WriteString("\n")
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }
 
 // inTable says what came of the cell, as short as can be.
