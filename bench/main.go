@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/redlock-go/internal/lab"
 )
 
 // silent is a go-redis logger.
@@ -35,6 +37,8 @@ type config struct {
 }
 
 func main() {
+	peers()                   // a client of the lab is this program, and needs to know them
+	lab.Main()                // does not return in one
 	redis.SetLogger(silent{}) // the peers' connections would tell of each dead master, for ever
 	if len(os.Args) > 1 && os.Args[1] == childArg {
 		contendAsChild(os.Args[2:])
@@ -43,6 +47,9 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == holderArg {
 		holdAsChild(os.Args[2:])
 		return
+	}
+	if len(os.Args) > 1 && os.Args[1] == labArg {
+		os.Exit(labWithPeers(context.Background(), os.Args[2:]))
 	}
 	var c config
 	flag.DurationVar(&c.Cell, "cell", 1500*time.Millisecond, "how long each lock runs, in each round of each scenario")

@@ -100,7 +100,7 @@ func (a *app) lab(ctx context.Context, x *experiment) error {
 	err = show(a.out)
 	for path, write := range map[string]func(io.Writer, string) error{
 		x.html:     func(w io.Writer, _ string) error { return r.HTML(w) },
-		x.markdown: r.Markdown,
+		x.markdown: func(w io.Writer, before string) error { return r.Markdown(w, before, "lab") },
 	} {
 		if f := outputs[path]; f != nil && err == nil {
 			err = rewrite(f, write)

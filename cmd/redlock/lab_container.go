@@ -43,7 +43,7 @@ func inContainer(ctx context.Context, c lab.Config, stderr io.Writer) (*lab.Repo
 	cmd := exec.CommandContext(ctx, "docker", "start", "--attach", id)
 	cmd.Stderr = stderr
 	out, err := cmd.Output() // it fails, too, if a cell is not as expected
-	r := &lab.Report{}
+	r := lab.NewReport(c)
 	if bad := json.Unmarshal(out, r); bad != nil {
 		return nil, fmt.Errorf("the container reports nothing: %w", cmp.Or(err, bad))
 	}

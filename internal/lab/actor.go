@@ -188,7 +188,7 @@ func (s *stage) account(c *client, o order, a answer) {
 			s.rec.believe(c.hold, a.Until)
 		}
 	case release:
-		s.rec.believe(c.hold, min(c.hold.until, a.From))
+		s.rec.believe(c.hold, min(c.hold.until, a.From, a.Until))
 	default:
 	}
 }

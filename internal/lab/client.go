@@ -182,6 +182,7 @@ func (w *worker) obey(o order, a *answer) (err error) {
 			a.Until, a.Fence = w.hold.Until(), w.hold.Fence()
 		}
 	case release:
+		a.Until = w.hold.Until() // some are told that they have lost it
 		err = w.hold.Release(ctx)
 	case extend:
 		err = w.hold.Extend(ctx)

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/quorumlock/redlock-go/internal/locks"
@@ -16,6 +17,27 @@ type Design struct {
 	layout layout
 	ours   bool // the masters are made a group
 	fenced bool // and the resource checks its fences
+	// like names the design whose verdicts are expected, but for some faults; its own if "".
+	like string
+	but  map[string]Verdict
+}
+
+// Peer returns the design of a lock of another library, which was registered with
+// [locks.Register]: on five masters if it is over a quorum, else on one.
+func Peer(kind, words string, quorum bool, like string, but map[string]Verdict) Design {
+	d := Design{ID: kind, Title: kind, Words: words, kind: kind, like: like, but: but}
+	if quorum {
+		d.layout = five
+	}
+	return d
+}
+
+// expected returns what is known of the design under a fault.
+func (d Design) expected(fault string) Verdict {
+	if v, ok := d.but[fault]; ok {
+		return v
+	}
+	return expectations[ID{fault, cmp.Or(d.like, d.ID)}]
 }
 
 type layout int

@@ -63,6 +63,3 @@ var expectations = func() map[ID]Verdict {
 	}
 	return all
 }()
-
-// Expected returns what is known of a cell.
-func Expected(id ID) Verdict { return expectations[id] }

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -31,8 +32,8 @@ func (c *client) keepBack() (letGo func()) {
 	for _, f := range c.fronts {
 		var was atomic.Bool
 		f.Judge(func(command []string) proxy.Verdict {
-			about := slices.Contains(command, name) || slices.Contains(command, "lock:"+name)
-			if about && !was.Swap(true) {
+			isKey := func(word string) bool { return strings.HasSuffix(word, name) } // behind a prefix
+			if slices.ContainsFunc(command, isKey) && !was.Swap(true) {
 				return proxy.HoldBack
 			}
 			return proxy.Pass

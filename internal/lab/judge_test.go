@@ -47,3 +47,21 @@ func TestAsk_Wait(t *testing.T) {
 	assert.EqualValues(t, 40, a.wait(nil))
 	assert.EqualValues(t, 10, a.wait([]Span{{"A", 0, 40, ""}, {"A", 0, 20, ""}, {"B", 50.5, 60, ""}}))
 }
+
+// Every fault is known for every lock.
+func TestExpected(t *testing.T) {
+	n := 0
+	for _, f := range Faults() {
+		for _, d := range Designs() {
+			assert.NotEmpty(t, d.expected(f.ID), "%s/%s", f.ID, d.ID)
+			n++
+		}
+	}
+	assert.Len(t, expectations, n, "and nothing else is")
+}
+
+func TestPeer_IsExpectedToBeLikeAnother(t *testing.T) {
+	d := Peer("theirs", "", true, "textbook", map[string]Verdict{"suspend": None})
+	assert.Equal(t, TwoHolders, d.expected("restart-empty"))
+	assert.Equal(t, None, d.expected("suspend"))
+}

@@ -42,19 +42,6 @@ func TestStage_Inside(t *testing.T) {
 	}
 }
 
-// Every fault is known for every lock.
-func TestExpected(t *testing.T) {
-	n := 0
-	for _, f := range lab.Faults() {
-		for _, d := range lab.Designs() {
-			assert.NotEmpty(t, lab.Expected(lab.ID{Fault: f.ID, Design: d.ID}), "%s/%s", f.ID, d.ID)
-			n++
-		}
-	}
-	assert.GreaterOrEqual(t, len(lab.Faults()), 24)
-	assert.Equal(t, len(lab.Faults())*len(lab.Designs()), n)
-}
-
 func TestParseID(t *testing.T) {
 	id, err := lab.ParseID("restart-empty/ours")
 	require.NoError(t, err)

@@ -19,11 +19,13 @@ type Report struct {
 	Masters string        `json:"masters"`
 	Machine string        `json:"machine"`
 	Cells   []*Cell       `json:"cells"`
+
+	config Config
 }
 
 // NewReport begins a report.
 func NewReport(c Config) *Report {
-	r := &Report{Started: time.Now(), Seed: c.Seed, Repeat: max(1, c.Repeat), Masters: "masters inside this process"}
+	r := &Report{config: c, Started: time.Now(), Seed: c.Seed, Repeat: max(1, c.Repeat), Masters: "masters inside this process"}
 	r.Machine = fmt.Sprintf("%s/%s, %d processors", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 	if !c.Inside {
 		r.Masters = "redis-server"
@@ -48,33 +50,11 @@ func (r *Report) Cell(id ID) *Cell {
 	return nil
 }
 
-// Designs returns the columns that there are, and Faults the rows.
-func (r *Report) Designs() []Design {
-	var all []Design
-	for _, d := range Designs() {
-		for _, c := range r.Cells {
-			if c.Design == d.ID {
-				all = append(all, d)
-				break
-			}
-		}
-	}
-	return all
-}
+// Designs returns the columns, and Faults the rows.
+func (r *Report) Designs() []Design { return r.config.Designs }
 
 // Faults is told by Designs.
-func (r *Report) Faults() []Fault {
-	var all []Fault
-	for _, f := range Faults() {
-		for _, c := range r.Cells {
-			if c.Fault == f.ID {
-				all = append(all, f)
-				break
-			}
-		}
-	}
-	return all
-}
+func (r *Report) Faults() []Fault { return r.config.Faults }
 
 // Tally says how many cells were run, how often, and which of them came out otherwise than
 // expected, or could not be run on this machine.
@@ -113,14 +93,10 @@ func (r *Report) JSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// The lines of a document between which the matrix belongs.
-const (
-	begin = "<!-- lab -->\n"
-	end   = "<!-- /lab -->\n"
-)
-
-// Markdown writes the matrix: in its place in a document that has one, else alone.
-func (r *Report) Markdown(w io.Writer, document string) error {
+// Markdown writes the matrix: in its place in a document, between the lines <!-- place --> and
+// <!-- /place -->, or alone if there is no such place.
+func (r *Report) Markdown(w io.Writer, document, place string) error {
+	begin, end := "<!-- "+place+" -->\n", "<!-- /"+place+" -->\n"
 	head, rest, ok := strings.Cut(document, begin)
 	_, tail, closed := strings.Cut(rest, end)
 	text := r.matrix()

@@ -35,6 +35,9 @@ type Cell struct {
 	Measured string  `json:"measured"`          // the verdict in figures
 	Skipped  string  `json:"skipped,omitempty"` // what this machine lacks
 	Runs     []Run   `json:"runs,omitempty"`
+
+	fault  Fault
+	design Design
 }
 
 // ID returns the cell's name.
@@ -70,8 +73,8 @@ func Stage(ctx context.Context, c Config, done func(*Cell)) []*Cell {
 	var cells []*Cell
 	for _, f := range c.Faults {
 		for _, d := range c.Designs {
-			id := ID{f.ID, d.ID}
-			cells = append(cells, &Cell{Fault: f.ID, Design: d.ID, Expected: Expected(id), Verdict: Expected(id)})
+			v := d.expected(f.ID)
+			cells = append(cells, &Cell{Fault: f.ID, Design: d.ID, Expected: v, Verdict: v, fault: f, design: d})
 		}
 	}
 	var all sync.WaitGroup
@@ -104,8 +107,7 @@ func Stage(ctx context.Context, c Config, done func(*Cell)) []*Cell {
 
 // stage runs a cell as many times as it is to be run.
 func (c Config) stage(cell *Cell) {
-	f, _ := FaultOf(cell.Fault)
-	d, _ := DesignOf(cell.Design)
+	f, d := cell.fault, cell.design
 	switch {
 	case cell.Expected == None:
 		return

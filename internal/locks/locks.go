@@ -75,6 +75,11 @@ func Kinds() []string {
 	}
 }
 
+var others = map[string]func(Config) (Lock, error){}
+
+// Register adds a kind: a lock of another library. It is to be called before Open, once.
+func Register(kind string, open func(Config) (Lock, error)) { others[kind] = open }
+
 // Open returns a lock of some kind.
 func Open(kind string, c Config) (Lock, error) {
 	if c.Clock == nil {
@@ -87,6 +92,8 @@ func Open(kind string, c Config) (Lock, error) {
 		return newReentrant(c), nil
 	case slices.Contains(Kinds(), kind):
 		return newOurs(kind, c)
+	case others[kind] != nil:
+		return others[kind](c)
 	}
 	return nil, fmt.Errorf("no lock is called %q", kind)
 }
