@@ -168,6 +168,10 @@ func (a *app) labConfig(x *experiment) (lab.Config, error) {
 func (a *app) experimentWith(ctx context.Context, c lab.Config) *lab.Report {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
+	defer context.AfterFunc(ctx, func() {
+		stop() // a second one ends the program
+		a.note("interrupted: finishing the cells that have begun")
+	})()
 	if !c.Inside && !lab.RealMasters() {
 		a.note("there is no redis-server on PATH: trying a container")
 		r, err := inContainer(ctx, c, a.err)

@@ -108,9 +108,11 @@ func stoppedThenWrites(s *stage) {
 	if w.within(passed) {
 		b.updates()
 	}
+	s.apart()
 	a.order(order{Do: write}) // it had looked before
 	a.goOn()
 	a.answer()
+	s.apart()
 	a.lets()
 	s.finish(b, w)
 }
@@ -122,11 +124,12 @@ func overrun(s *stage) {
 	}
 	a.do(order{Do: read})
 	w := b.wants(maxTTL, passed+prompt)
-	in := w.within(passed)
-	if in {
+	if w.within(passed) {
 		b.updates()
 	}
+	s.apart()
 	a.do(order{Do: write})
+	s.apart()
 	a.lets()
 	c := s.client("C", s.masters)
 	third := c.wants(maxTTL, 2*prompt)
@@ -167,6 +170,7 @@ func lateWrite(s *stage) {
 		return
 	}
 	b.updates()
+	s.apart()
 	s.rec.note("resource", Struck, clock.System.Now(), "A's write lands")
 	a.desk.Resume()
 	for range 50 { // it comes at once, if it is not refused

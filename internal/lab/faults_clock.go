@@ -72,7 +72,7 @@ func suspend(s *stage) {
 	a.goOn()
 	a.answer()
 	a.do(order{Do: check})
-	time.Sleep(50 * time.Millisecond)
+	s.apart()
 	a.lets()
 	if w.granted() {
 		b.lets()

@@ -84,7 +84,7 @@ func lateReply(s *stage) {
 	w := b.wants(maxTTL, 6*ttl+2*prompt)
 	w.within(6 * ttl)
 	if late.granted() {
-		time.Sleep(50 * time.Millisecond)
+		s.apart()
 		a.lets()
 	}
 	for _, f := range a.fronts {
@@ -132,7 +132,7 @@ func lateRelease(s *stage) {
 	if !a.takes(maxTTL) {
 		return
 	}
-	time.Sleep(100 * time.Millisecond) // for people to see
+	s.apart()
 	letGo := a.keepBack()
 	a.do(order{Do: release, Timeout: 300 * time.Millisecond})
 	a.lets() // once more

@@ -86,7 +86,7 @@ func figures(v Verdict, e *Evidence) string {
 		if e.Left != nil {
 			return fmt.Sprintf("for %s more", pretty(e.Left.Ends))
 		}
-	case OK:
+	case OK, Refused: // of which the story tells why
 		return ""
 	default:
 	}

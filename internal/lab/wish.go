@@ -61,7 +61,7 @@ func (c *client) lets() { c.do(order{Do: release, Timeout: time.Second}) }
 func (s *stage) contest(a, b *client, chance time.Duration) {
 	w := b.wants(maxTTL, chance+prompt)
 	if w.within(chance) {
-		time.Sleep(100 * time.Millisecond) // for people to see
+		s.apart()
 	}
 	a.lets()
 	a.reachAll()
@@ -70,6 +70,9 @@ func (s *stage) contest(a, b *client, chance time.Duration) {
 		b.lets()
 	}
 }
+
+// apart lets some time pass, so that people can tell in a drawing what came first.
+func (s *stage) apart() { time.Sleep(100 * time.Millisecond) }
 
 // updates has the client write what it reads, and one more.
 func (c *client) updates() {

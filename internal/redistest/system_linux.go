@@ -12,8 +12,10 @@ const (
 	contSignal = syscall.SIGCONT
 )
 
+// dieWithParent has a child die with its parent, and not before: what is typed at a terminal
+// goes to the parent alone, which ends its children in good order.
 func dieWithParent() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }
 
 // stopped reports whether all of a process is stopped, as the kernel sees it.
