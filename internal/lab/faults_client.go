@@ -165,6 +165,9 @@ func lateWrite(s *stage) {
 		return proxy.Pass
 	})
 	a.do(order{Do: write, Timeout: 300 * time.Millisecond})
+	if a.desk.Held() == 0 {
+		s.Fatal("A's write was not kept back")
+	}
 	a.lets()
 	if !b.takes(maxTTL) {
 		return

@@ -40,6 +40,9 @@ func (c *client) keepBack() (letGo func()) {
 		})
 	}
 	return func() {
+		if !slices.ContainsFunc(c.fronts, func(f *proxy.Proxy) bool { return f.Held() > 0 }) {
+			c.s.Fatal("there was nothing to keep back")
+		}
 		for _, f := range c.fronts {
 			f.Resume()
 		}
