@@ -65,7 +65,7 @@ func contention(s *stage) {
 
 func clientKilled(s *stage) {
 	a, b := s.together()
-	if a.takes(short) {
+	if a.begins(short) {
 		a.kill()
 		if b.takes(maxTTL) {
 			b.lets()
@@ -98,7 +98,7 @@ func killedInBetween(s *stage) {
 
 func stoppedThenWrites(s *stage) {
 	a, b := s.together()
-	if !a.takes(short) {
+	if !a.begins(short) {
 		return
 	}
 	a.do(order{Do: read})
@@ -119,7 +119,7 @@ func stoppedThenWrites(s *stage) {
 
 func overrun(s *stage) {
 	a, b := s.together()
-	if !a.takes(short) {
+	if !a.begins(short) {
 		return
 	}
 	a.do(order{Do: read})
@@ -154,7 +154,7 @@ func (s *stage) finish(b *client, w *wish) {
 
 func lateWrite(s *stage) {
 	a, b := s.together()
-	if !a.takes(short) {
+	if !a.begins(short) {
 		return
 	}
 	a.do(order{Do: read})

@@ -29,7 +29,7 @@ func clockAhead(s *stage) {
 
 func clockBack(s *stage) {
 	a, b := s.together()
-	if !a.takes(short) {
+	if !a.begins(short) {
 		return
 	}
 	m := s.struck()
@@ -42,7 +42,7 @@ func clockBack(s *stage) {
 
 func wallClockBack(s *stage) {
 	a, b := s.together()
-	if !a.takes(short) {
+	if !a.begins(short) {
 		return
 	}
 	s.rec.strike(a.lane, "its wall clock is set back by an hour")
@@ -61,7 +61,7 @@ func wallClockBack(s *stage) {
 
 func suspend(s *stage) {
 	a, b := s.together()
-	if !a.takes(short) {
+	if !a.begins(short) {
 		return
 	}
 	asleep := clock.System.Now()

@@ -51,7 +51,7 @@ func aof(fsync string) func(*stage) []redistest.Option {
 
 func masterDown(s *stage) {
 	a, b := s.together()
-	if !a.takes(maxTTL) {
+	if !a.begins(maxTTL) {
 		return
 	}
 	m := s.struck()
@@ -68,7 +68,7 @@ func masterDown(s *stage) {
 // forgets has A take the lock, a fault strike the master that decides, and B want the lock.
 func (s *stage) forgets(what string, how func(m *master)) {
 	a, b := s.rivals()
-	if a.takes(maxTTL) {
+	if a.begins(maxTTL) {
 		s.strike(s.struck(), what, func() { how(s.struck()) })
 		s.contest(a, b, chance)
 	}
@@ -94,6 +94,9 @@ func flush(s *stage) {
 func failover(s *stage) {
 	s.lag.LoseReplies()
 	s.forgets("is killed, before its replica has the key", func(m *master) {
+		if s.lag.Lost() == 0 {
+			s.Fatal("the replica does not lag")
+		}
 		m.Kill()
 		s.failOver()
 	})
@@ -104,7 +107,7 @@ func twoDown(s *stage) {
 		s.strike(m, "is killed", m.Kill)
 	}
 	a, b := s.together()
-	if a.takes(maxTTL) {
+	if a.begins(maxTTL) {
 		s.contest(a, b, chance)
 	}
 }
@@ -119,7 +122,7 @@ func threeDown(s *stage) {
 
 func threeEmpty(s *stage) {
 	a, b := s.rivals()
-	if !a.takes(maxTTL) {
+	if !a.begins(maxTTL) {
 		return
 	}
 	for _, m := range s.masters[2:] {

@@ -52,7 +52,7 @@ func (c *client) keepBack() (letGo func()) {
 
 func holderCutOff(s *stage) {
 	a, b := s.together()
-	if !a.takes(short) {
+	if !a.begins(short) {
 		return
 	}
 	off := a.fronts[:len(a.fronts)/2+1]
@@ -132,14 +132,14 @@ func (c *client) findsFree(ttl time.Duration) {
 
 func lateRelease(s *stage) {
 	a, b := s.together()
-	if !a.takes(maxTTL) {
+	if !a.begins(maxTTL) {
 		return
 	}
 	s.apart()
 	letGo := a.keepBack()
 	a.do(order{Do: release, Timeout: 300 * time.Millisecond})
 	a.lets() // once more
-	if !a.takes(maxTTL) {
+	if !a.begins(maxTTL) {
 		return
 	}
 	s.rec.strike(a.lane, "its first release arrives")
@@ -149,7 +149,7 @@ func lateRelease(s *stage) {
 
 func lateExtend(s *stage) {
 	a, b := s.together()
-	if !a.takes(maxTTL) {
+	if !a.begins(maxTTL) {
 		return
 	}
 	letGo := a.keepBack()

@@ -42,7 +42,7 @@ func eviction(s *stage) {
 
 func oneMasterTwice(s *stage) {
 	a, b := s.client("A", s.masters, 1, 2, 3), s.client("B", s.masters, 2, 4, 5)
-	if !a.takes(maxTTL) {
+	if !a.begins(maxTTL) {
 		return
 	}
 	s.strike(s.masters[1], "for A, its address leads to master 3", func() {
@@ -56,7 +56,7 @@ func oneMasterTwice(s *stage) {
 
 func otherList(s *stage) {
 	a, b := s.client("A", s.masters, 1, 2, 3), s.client("B", s.masters[2:])
-	if a.takes(maxTTL) {
+	if a.begins(maxTTL) {
 		s.rec.strike(b.lane, "its list has only masters 3, 4 and 5")
 		s.contest(a, b, chance)
 	}

@@ -12,6 +12,7 @@ type wish struct {
 	from  clock.Instant
 	done  bool
 	got   bool
+	why   why           // it has not got it
 	limit time.Duration // how soon it should have the lock once nobody holds it
 	// optional says that nothing follows from how it ends.
 	optional bool
@@ -42,7 +43,7 @@ func (w *wish) granted() bool {
 		return w.got
 	}
 	a := w.c.answer()
-	w.done, w.got = true, a.Why == ""
+	w.done, w.got, w.why = true, a.Why == "", a.Why
 	rec := w.c.s.rec
 	if w.optional {
 		return w.got
@@ -51,7 +52,17 @@ func (w *wish) granted() bool {
 	return w.got
 }
 
-// takes has the client take the lock, which is free. It reports whether it has it.
+// begins has the client take the lock before anything is wrong. It reports false where the lock
+// refuses the masters; else nothing can be staged if the client does not get it.
+func (c *client) begins(ttl time.Duration) bool {
+	w := c.wants(ttl, prompt)
+	if !w.granted() && w.why != refused {
+		c.s.Fatalf("%s can't take the lock, which is free: %s", c.lane, w.why)
+	}
+	return w.got
+}
+
+// takes has the client take the lock when it can be had. It reports whether it has it.
 func (c *client) takes(ttl time.Duration) bool { return c.wants(ttl, prompt).granted() }
 
 func (c *client) lets() { c.do(order{Do: release, Timeout: time.Second}) }
