@@ -21,14 +21,16 @@ const (
 	peerRedislock = "redislock"
 )
 
-// goClock are the faults that can't be staged for a peer: it reads Go's own clock, and
-// nobody can shift that for one process.
-var goClock = map[string]lab.Verdict{"wall-clock": lab.None, "suspend": lab.None}
+// unstaged are the faults that can't be staged for a peer. It reads Go's own clock, and
+// nobody can shift that for one process; and on the connections that one makes by default it
+// waits for an answer for longer than its lease lasts, so that no release follows a late
+// extension.
+var unstaged = []string{"wall-clock", "suspend", "late-extend"}
 
-// with returns what is expected otherwise of a peer, with goClock.
+// with returns what is expected otherwise of a peer, with what is unstaged.
 func with(but map[string]lab.Verdict) map[string]lab.Verdict {
-	for fault, v := range goClock {
-		but[fault] = v
+	for _, fault := range unstaged {
+		but[fault] = lab.None
 	}
 	return but
 }
@@ -93,8 +95,11 @@ func openPeerRedsync(c lablocks.Config) (lablocks.Lock, error) {
 			if err == nil {
 				break
 			}
-			if taken := new(redsync.ErrTaken); errors.As(err, &taken) {
+			switch taken := new(redsync.ErrTaken); {
+			case errors.As(err, &taken):
 				err = fmt.Errorf("%w: %w", lablocks.ErrHeld, err)
+			case errors.Is(err, redsync.ErrFailed):
+				err = fmt.Errorf("%w: %w", lablocks.ErrUnreachable, err)
 			}
 			if ctx.Err() != nil {
 				return nil, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -23,13 +25,13 @@ const labHelp = `Break locks, and see what each guarantees: start real masters a
 designs that are in use under the faults that are known to break them, and show who broke,
 when and why.
 
-Without flags it runs a selection of the faults, which takes about two minutes. It needs
+Without flags it runs a selection of the faults, which takes one or two minutes. It needs
 redis-server on PATH, or Docker (on Linux), and gcc to step a master's clock. Where there is
 neither it uses masters inside this process, which can't be killed or lose power: it says
 what that leaves out.
 
   redlock lab                                    a selection of faults, all locks
-  redlock lab --all --html report.html           everything, about ten minutes, as a page
+  redlock lab --all --html report.html           everything, in some minutes, as a page
   redlock lab --fault restart-empty,flushall     some faults
   redlock lab --lock token,textbook,ours         some locks
   redlock lab explain restart-empty/token        one cell, and its story
@@ -75,7 +77,8 @@ func (a *app) labCommand() *cobra.Command {
 	flags.BoolVar(&x.json, "json", false, "print everything that was measured, as JSON")
 	flags.StringVar(&x.html, "html", "", "write the report to this file, as a page that needs nothing else")
 	flags.StringVar(&x.markdown, "markdown", "", "write the matrix to this file, as Markdown; between <!-- lab --> and <!-- /lab --> if it has these lines")
-	cmd.PersistentFlags().Uint64Var(&x.seed, "seed", 0, "when faults strike, within milliseconds (default a random one)")
+	cmd.PersistentFlags().Uint64Var(&x.seed, "seed", 0, "when faults strike, within milliseconds (default 0: a random one, which is shown)")
+	cmd.MarkFlagsMutuallyExclusive("all", "fault")
 	cmd.AddCommand(a.explainCommand(x), a.labListCommand())
 	return cmd
 }
@@ -93,6 +96,10 @@ func (a *app) lab(ctx context.Context, x *experiment) error {
 	defer outputs.close()
 	r := a.experimentWith(ctx, c)
 	a.colours()
+	if !r.Whole() { // and what is there already stays
+		_ = printMatrix(a.out, r)
+		return errInterrupted(r)
+	}
 	show := r.JSON
 	if !x.json {
 		show = func(w io.Writer) error { return printMatrix(w, r) }
@@ -113,6 +120,11 @@ func (a *app) lab(ctx context.Context, x *experiment) error {
 		return &exitError{code: exitUnexpected, outcome: failed, err: otherwise(wrong)}
 	}
 	return nil
+}
+
+// errInterrupted says how far an experiment came.
+func errInterrupted(r *lab.Report) error {
+	return &exitError{code: exitSignal + int(syscall.SIGINT), outcome: interrupted, err: fmt.Errorf("interrupted after %d cells", len(r.Cells))}
 }
 
 // colours has only a terminal be coloured.
@@ -175,8 +187,8 @@ func (a *app) experimentWith(ctx context.Context, c lab.Config) *lab.Report {
 	if !c.Inside && !lab.RealMasters() {
 		a.note("there is no redis-server on PATH: trying a container")
 		r, err := inContainer(ctx, c, a.err)
-		if err == nil {
-			return r
+		if err == nil || ctx.Err() != nil {
+			return cmp.Or(r, lab.NewReport(c))
 		}
 		a.note("using masters inside this process, which can't be killed or lose power: %v", err)
 		c.Inside = true
@@ -209,9 +221,12 @@ func printMatrix(w io.Writer, r *lab.Report) error {
 		}
 		t.AppendRow(row)
 	}
-	_, err := fmt.Fprintf(w, "%s\n\n%s.\n%s", t.Render(), r.Summary(), because(r))
+	_, err := fmt.Fprintf(w, "%s\n\n%s\n\n%s.\n%s", t.Render(), legend, r.Summary(), because(r))
 	return err
 }
+
+const legend = `TWO two holders · LOST an update · STUCK for ever · blocked for some time · refused, and says
+why · down while the fault lasts · blank: no meaning · - not run here · ! not as expected`
 
 // because says why some cells were not run.
 func because(r *lab.Report) string {

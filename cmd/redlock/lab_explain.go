@@ -14,7 +14,7 @@ import (
 )
 
 const explainHelp = `Stage one cell of the matrix, and tell its story: who did what when, who believed in the
-lock when, and which command let the second one in. With --verbose, also each command that
+lock when, and which command broke it. With --verbose, also each command that
 reached a master.
 
   redlock lab explain restart-empty/textbook
@@ -47,8 +47,8 @@ func (a *app) explain(ctx context.Context, x *experiment, cell string) error {
 	}
 	r := a.experimentWith(ctx, c)
 	a.colours()
-	if len(r.Cells) == 0 {
-		return &exitError{code: exitSoftware, outcome: interrupted, err: fmt.Errorf("interrupted")}
+	if !r.Whole() {
+		return errInterrupted(r)
 	}
 	if err := a.tellCell(a.out, r.Cells[0]); err != nil {
 		return failure(err)
@@ -71,8 +71,8 @@ func (a *app) tellCell(w io.Writer, c *lab.Cell) error {
 			_, _ = fmt.Fprintf(t, "%8s\t%s\t%s\n", l[0], l[1], l[2])
 		}
 		_ = t.Flush()
-		if m := run.Evidence.Culprit(); m != nil {
-			fmt.Fprintf(&b, "\nThe command that let the second one in, on %s, %s\n", m.Lane, m.Text)
+		if m := run.Culprit(); m != nil {
+			fmt.Fprintf(&b, "\nThe command that broke it, on %s: %s\n", m.Lane, m.Text)
 		}
 	}
 	s := inShort[c.Verdict]

@@ -29,6 +29,7 @@ type client struct {
 	stdin   io.WriteCloser
 	answers chan answer
 	asked   atomic.Pointer[order] // the order that is not answered yet, nil if there is none
+	late    atomic.Bool           // what was kept back arrives
 	hold    *hold                 // nil if it never had the lock
 }
 
@@ -111,7 +112,7 @@ func (c *client) spawn(setup string) error {
 func (c *client) sees(m *master, command []string) {
 	if slices.ContainsFunc(command, func(w string) bool { return strings.Contains(w, name) }) {
 		o := c.asked.Load()
-		c.s.rec.command(c.lane, m.lane, command, o != nil && o.Do == acquire)
+		c.s.rec.command(c.lane, m.lane, command, c.late.Load(), o != nil && o.Do == acquire)
 	}
 }
 

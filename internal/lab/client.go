@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"github.com/quorumlock/redlock-go/clock"
 	"github.com/quorumlock/redlock-go/fence"
 	"github.com/quorumlock/redlock-go/internal/locks"
+	"github.com/quorumlock/redlock-go/redlock"
 )
 
 // clientEnv says to a process that it is a client, and which.
@@ -75,6 +78,8 @@ const (
 	held        why = "held"
 	refused     why = "refused"
 	unreachable why = "unreachable"
+	stale       why = "stale"  // the resource has seen a later fence
+	broken      why = "broken" // in a way that is not what the lab is about
 )
 
 // Main is to be called first in a program that calls [Run], whose clients are processes of
@@ -134,8 +139,13 @@ func whyOf(err error) why {
 		return refused
 	case errors.Is(err, locks.ErrHeld):
 		return held
+	case strings.HasPrefix(err.Error(), "STALEFENCE"):
+		return stale
+	case errors.As(err, new(net.Error)), errors.Is(err, io.EOF), errors.Is(err, context.DeadlineExceeded),
+		errors.Is(err, redlock.ErrNoQuorum), errors.Is(err, redlock.ErrExpired), errors.Is(err, locks.ErrUnreachable):
+		return unreachable
 	}
-	return unreachable
+	return broken
 }
 
 // shifted is a clock that can be shifted: one that is set, or stands still in a suspend.

@@ -66,8 +66,11 @@ func (id ID) String() string { return id.Fault + "/" + id.Design }
 
 // ParseID reads what String writes.
 func ParseID(text string) (ID, error) {
-	f, d, _ := strings.Cut(text, "/")
+	f, d, ok := strings.Cut(text, "/")
 	id := ID{f, d}
+	if !ok {
+		return id, fmt.Errorf("%q is no cell: give FAULT/LOCK", text)
+	}
 	if _, ok := FaultOf(f); !ok {
 		return id, fmt.Errorf("there is no fault %q", f)
 	}

@@ -60,6 +60,9 @@ func contention(s *stage) {
 		s.rec.ask(Ask{Lane: c.lane, From: s.rec.since(from), To: s.rec.since(a.At), Got: a.Why == "", Why: a.Why, Err: a.Err, limit: math.MaxInt})
 	}
 	values := s.values()
+	if len(values) == 0 {
+		s.Fatal("nobody has sold anything")
+	}
 	s.rec.sold(Stock{pieces, workers, pieces - values[len(values)-1]})
 }
 
@@ -67,7 +70,7 @@ func clientKilled(s *stage) {
 	a, b := s.together()
 	if a.begins(short) {
 		a.kill()
-		if b.takes(maxTTL) {
+		if b.takes() {
 			b.lets()
 		}
 	}
@@ -91,7 +94,7 @@ func killedInBetween(s *stage) {
 		s.Fatal("A's SETNX does not reach the master")
 	}
 	a.kill()
-	if b.takes(maxTTL) {
+	if b.takes() {
 		b.lets()
 	}
 }
@@ -101,7 +104,7 @@ func stoppedThenWrites(s *stage) {
 	if !a.begins(short) {
 		return
 	}
-	a.do(order{Do: read})
+	a.must(order{Do: read})
 	a.do(order{Do: check})
 	a.stop()
 	w := b.wants(maxTTL, passed+prompt)
@@ -111,7 +114,7 @@ func stoppedThenWrites(s *stage) {
 	s.apart()
 	a.order(order{Do: write}) // it had looked before
 	a.goOn()
-	a.answer()
+	s.landed(a.answer())
 	s.apart()
 	a.lets()
 	s.finish(b, w)
@@ -122,13 +125,13 @@ func overrun(s *stage) {
 	if !a.begins(short) {
 		return
 	}
-	a.do(order{Do: read})
+	a.must(order{Do: read})
 	w := b.wants(maxTTL, passed+prompt)
 	if w.within(passed) {
 		b.updates()
 	}
 	s.apart()
-	a.do(order{Do: write})
+	s.landed(a.do(order{Do: write}))
 	s.apart()
 	a.lets()
 	c := s.client("C", s.masters)
@@ -157,7 +160,7 @@ func lateWrite(s *stage) {
 	if !a.begins(short) {
 		return
 	}
-	a.do(order{Do: read})
+	a.must(order{Do: read})
 	a.desk.Judge(func(command []string) proxy.Verdict {
 		if slices.Contains(command, "rpush") {
 			return proxy.HoldBack
@@ -169,18 +172,22 @@ func lateWrite(s *stage) {
 		s.Fatal("A's write was not kept back")
 	}
 	a.lets()
-	if !b.takes(maxTTL) {
+	if !b.takes() {
 		return
 	}
 	b.updates()
 	s.apart()
 	s.rec.note("resource", Struck, clock.System.Now(), "A's write lands")
 	a.desk.Resume()
-	for range 50 { // it comes at once, if it is not refused
-		if len(s.values()) > 1 {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
+	if !redistest.Poll(func() bool { return len(s.values()) > 1 || s.refusals() > 0 }) {
+		s.Fatal("A's write did not arrive")
 	}
 	b.lets()
+}
+
+// landed ends a cell in which a write neither landed nor was refused for its fence.
+func (s *stage) landed(a answer) {
+	if a.Why != "" && a.Why != stale {
+		s.Fatalf("A can't write: %s", a.Err)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/redlock-go/internal/proxy"
+	"github.com/quorumlock/redlock-go/internal/redistest"
 )
 
 var networkFaults = []Fault{{
@@ -14,7 +15,7 @@ var networkFaults = []Fault{{
 	Words: "A takes the lock, and from then on reaches no majority of the masters. B wants the lock. Later A is connected again, and lets go.",
 }, {
 	ID: "late-reply", Title: "the master's answer comes when the lease is over", inside: true, run: lateReply,
-	Words: "A asks for the lock, over a network so slow that the answer is there when the key has ended already. B asks in between.",
+	Words: "A asks for the lock, over a network that is so slow in one direction that the answer comes when the lease is over. B wants it as well.",
 }, {
 	ID: "late-set", Title: "the request arrives when its sender has given up", Short: true, inside: true, run: lateSet,
 	Words: "A asks for the lock, and the network keeps the request back. A gives up. Then the request arrives, and takes a lock for nobody. B wants it.",
@@ -25,6 +26,10 @@ var networkFaults = []Fault{{
 	ID: "late-extend", Title: "the extension of an earlier hold arrives late", inside: true, run: lateExtend,
 	Words: "A has the lock and extends it; the network keeps the command back. A lets go. Then the extension arrives. B wants the lock, which nobody has.",
 }}
+
+// gaveUp is how long after 300 ms each client has given up the connection, too: ours, which has
+// one to a master, after 500 ms in all.
+const gaveUp = 400 * time.Millisecond
 
 // keepBack keeps back the first command about the lock that the client sends to each master,
 // until it is let go.
@@ -40,9 +45,11 @@ func (c *client) keepBack() (letGo func()) {
 		})
 	}
 	return func() {
-		if !slices.ContainsFunc(c.fronts, func(f *proxy.Proxy) bool { return f.Held() > 0 }) {
+		if slices.ContainsFunc(c.fronts, func(f *proxy.Proxy) bool { return f.Held() == 0 }) {
 			c.s.Fatal("there was nothing to keep back")
 		}
+		c.late.Store(true)
+		defer c.late.Store(false)
 		for _, f := range c.fronts {
 			f.Resume()
 		}
@@ -62,6 +69,9 @@ func holderCutOff(s *stage) {
 			f.Cut()
 		})
 	}
+	if a.do(order{Do: extend, Timeout: 300 * time.Millisecond}).Why == "" {
+		s.Fatal("A is not cut off: it has extended")
+	}
 	w := b.wants(maxTTL, passed+prompt)
 	w.within(passed)
 	for _, f := range off {
@@ -74,16 +84,19 @@ func holderCutOff(s *stage) {
 }
 
 func lateReply(s *stage) {
-	const ttl = 350 * time.Millisecond
+	// The answer comes after the end of the lease, and before anybody's patience ends.
+	const ttl, delay = 250 * time.Millisecond, 400 * time.Millisecond
 	a, b := s.together()
 	a.warmUp()
 	for _, f := range a.fronts {
-		f.Delay(ttl * 6 / 5)
+		f.DelayReplies(delay)
 	}
-	s.rec.strike(a.lane, "its network is slow from here on")
+	s.rec.strike(a.lane, "what masters answer is slow from here on")
 	late := a.wants(ttl, 6*ttl)
 	late.optional = true
-	time.Sleep(ttl * 13 / 10) // its request has arrived
+	if !redistest.Poll(func() bool { return s.leftover() != nil }) {
+		s.Fatal("A's request does not arrive")
+	}
 	w := b.wants(maxTTL, 6*ttl+2*prompt)
 	w.within(6 * ttl)
 	if late.granted() {
@@ -116,6 +129,7 @@ func lateSet(s *stage) {
 	if w.granted() {
 		s.Fatal("A has the lock although its request was kept back")
 	}
+	time.Sleep(gaveUp)
 	s.rec.strike(a.lane, "its request arrives after all")
 	letGo()
 	b.findsFree(maxTTL)
@@ -154,7 +168,8 @@ func lateExtend(s *stage) {
 	}
 	letGo := a.keepBack()
 	a.do(order{Do: extend, Timeout: 300 * time.Millisecond})
-	a.lets()
+	time.Sleep(gaveUp)
+	a.must(order{Do: release, Timeout: time.Second})
 	s.rec.strike(a.lane, "its extension arrives")
 	letGo()
 	b.findsFree(maxTTL)

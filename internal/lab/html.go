@@ -17,7 +17,7 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 
 	"when":  func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
 	"cell":  func(r *Report, f Fault, d Design) *Cell { return r.Cell(ID{f.ID, d.ID}) },
-	"draw":  func(c *Cell, r *Run) template.HTML { return r.Evidence.timeline("Timeline of " + c.ID().String()) },
+	"draw":  func(c *Cell, r *Run) template.HTML { return r.timeline("Timeline of " + c.ID().String()) },
 	"story": func(e *Evidence) [][3]string { return e.Story(true) },
 	"count": func(r *Run, c *Cell) int { return sum(c.Runs, func(o *Run) bool { return o.Verdict == r.Verdict }) },
 }).Parse(pageText))

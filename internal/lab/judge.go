@@ -86,7 +86,12 @@ func figures(v Verdict, e *Evidence) string {
 		if e.Left != nil {
 			return fmt.Sprintf("for %s more", pretty(e.Left.Ends))
 		}
-	case OK, Refused: // of which the story tells why
+	case OK:
+		if e.Stale > 0 {
+			return "the resource refused the late write"
+		}
+		return ""
+	case Refused: // the story tells why
 		return ""
 	default:
 	}

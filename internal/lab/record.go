@@ -13,7 +13,8 @@ import (
 // Evidence is what was measured in a cell: who believed in the lock when, and what happened
 // meanwhile. All times are since the cell began.
 type Evidence struct {
-	Lanes    []string  `json:"lanes"` // clients, masters, the resource
+	Lanes    []string  `json:"lanes"`  // clients, masters, the resource
+	Struck   string    `json:"struck"` // the master that the fault strikes
 	Holds    []Span    `json:"holds"`
 	Overlaps []Span    `json:"overlaps,omitempty"` // of two clients' holds
 	Doubles  int       `json:"doubles,omitempty"`  // how many overlaps there were
@@ -21,6 +22,7 @@ type Evidence struct {
 	Asks     []Ask     `json:"asks"`
 	Writes   int       `json:"writes,omitempty"` // to the resource
 	Lost     int       `json:"lost,omitempty"`   // of these: they landed on one that their writer had not seen
+	Stale    int       `json:"stale,omitempty"`  // requests that the resource refused for their fence
 	Sold     *Stock    `json:"sold,omitempty"`
 	Left     *Leftover `json:"left,omitempty"` // what nobody holds and nobody gets
 	End      Millis    `json:"end_ms"`
@@ -30,6 +32,9 @@ type Evidence struct {
 
 // most is how many holds, and overlaps of holds, are kept of a cell.
 const most = 200
+
+// lately begins the text of a command that was kept back.
+const lately = "late, "
 
 // Millis is a time in milliseconds.
 type Millis float64
@@ -146,9 +151,12 @@ func (r *record) note(lane string, kind Kind, at clock.Instant, text string) {
 
 // command notes a command that reaches a master. Of those of a client that tries again and
 // again four in a second are kept, and the last one.
-func (r *record) command(client, master string, words []string, again bool) {
+func (r *record) command(client, master string, words []string, late, again bool) {
 	const often = 250 // ms
 	at, text := clock.System.Now(), "from "+client+": "+said(words)
+	if late {
+		text, again = lately+text, false
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key := client + " " + master + " " + words[0]

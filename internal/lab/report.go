@@ -25,7 +25,7 @@ type Report struct {
 
 // NewReport begins a report.
 func NewReport(c Config) *Report {
-	r := &Report{config: c, Started: time.Now(), Seed: c.Seed, Repeat: max(1, c.Repeat), Masters: "masters inside this process"}
+	r := &Report{config: c, Started: time.Now(), Seed: c.Seed, Repeat: max(1, c.Repeat), Masters: "masters inside this process (redlock-go without its guard)"}
 	r.Machine = fmt.Sprintf("%s/%s, %d processors", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 	if !c.Inside {
 		r.Masters = "redis-server"
@@ -56,6 +56,9 @@ func (r *Report) Designs() []Design { return r.config.Designs }
 // Faults is told by Designs.
 func (r *Report) Faults() []Fault { return r.config.Faults }
 
+// Whole reports whether all that was to be run was.
+func (r *Report) Whole() bool { return len(r.Cells) == len(r.config.Faults)*len(r.config.Designs) }
+
 // Tally says how many cells were run, how often, and which of them came out otherwise than
 // expected, or could not be run on this machine.
 func (r *Report) Tally() (run, stagings int, wrong, skipped []*Cell) {
@@ -76,7 +79,7 @@ func (r *Report) Tally() (run, stagings int, wrong, skipped []*Cell) {
 // Summary says the tally in one sentence.
 func (r *Report) Summary() string {
 	run, stagings, wrong, skipped := r.Tally()
-	text := fmt.Sprintf("%d cells, staged %d times in %v on %s: %d as expected", run, stagings, r.Took.Round(time.Second), r.Masters, run-len(wrong))
+	text := fmt.Sprintf("%d cells, staged %d times in %v on %s, seed %d: %d as expected", run, stagings, r.Took.Round(time.Second), r.Masters, r.Seed, run-len(wrong))
 	if len(wrong) > 0 {
 		text += fmt.Sprintf(", %d OTHERWISE", len(wrong))
 	}
@@ -111,7 +114,7 @@ func (r *Report) Markdown(w io.Writer, document, place string) error {
 // a page.
 func (r *Report) matrix() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s. %s, %s, seed %d.\n", r.Summary(), r.Started.UTC().Format("2006-01-02"), r.Machine, r.Seed)
+	fmt.Fprintf(&b, "%s. %s, %s.\n", r.Summary(), r.Started.UTC().Format("2006-01-02"), r.Machine)
 	designs := r.Designs()
 	half := (len(designs) + 1) / 2
 	for _, some := range [][]Design{designs[:half], designs[half:]} {

@@ -88,7 +88,9 @@ func Stage(ctx context.Context, c Config, done func(*Cell)) []*Cell {
 		}
 		all.Go(func() {
 			defer func() { <-turns }()
-			c.stage(cell)
+			if !c.stage(ctx, cell) {
+				return
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			finished[cell] = true
@@ -105,42 +107,46 @@ func Stage(ctx context.Context, c Config, done func(*Cell)) []*Cell {
 	return whole
 }
 
-// stage runs a cell as many times as it is to be run.
-func (c Config) stage(cell *Cell) {
+// stage runs a cell as many times as it is to be run, and reports whether ctx let it.
+func (c Config) stage(ctx context.Context, cell *Cell) bool {
 	f, d := cell.fault, cell.design
 	switch {
 	case cell.Expected == None:
-		return
+		return true
 	case c.Inside && (!f.inside || d.fenced || d.layout == pair):
 		cell.Skipped = "it takes masters that can be broken: redis-server on PATH"
-		return
+		return true
 	}
 	for i := range max(1, c.Repeat) {
+		if i > 0 && ctx.Err() != nil {
+			return false
+		}
 		h := fnv.New64a()
 		_, _ = h.Write([]byte(cell.ID().String()))
 		r, skipped := stageOnce(&f, d, rand.New(rand.NewPCG(c.Seed+uint64(i), h.Sum64())), c.Inside)
 		if skipped != "" {
 			cell.Skipped = skipped
-			return
+			return true
 		}
 		cell.Runs = append(cell.Runs, r)
 		if i == 0 || r.Failed == "" && r.Verdict != cell.Expected {
 			cell.Verdict, cell.Measured = r.Verdict, measure(r.Verdict, &r.Evidence)
 		}
 	}
+	return true
 }
 
 func stageOnce(f *Fault, d Design, rng *rand.Rand, inside bool) (r Run, skipped string) {
 	s := &stage{scene: &scene{}, design: d, rng: rng, inside: inside}
 	s.play(func() {
 		s.open(f)
-		s.rec = newRecord()
 		if f.deploy != nil {
 			f.deploy(s)
 		}
 		if s.design.layout == pair && s.replica == nil {
 			s.follow()
 		}
+		s.rec = newRecord()
 		if s.found() {
 			time.Sleep(s.upTo(20 * time.Millisecond))
 			f.run(s)
@@ -148,7 +154,11 @@ func stageOnce(f *Fault, d Design, rng *rand.Rand, inside bool) (r Run, skipped 
 		r.Evidence = s.evidence()
 	})
 	if s.failed != "" {
-		return Run{Failed: s.failed}, s.skipped
+		r.Failed = s.failed
+		if s.rec != nil {
+			r.Evidence = s.rec.evidence() // what there is of it
+		}
+		return r, ""
 	}
 	r.Verdict = judge(&r.Evidence)
 	return r, s.skipped

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 )
 
@@ -21,6 +22,11 @@ func (s *scene) play(f func()) {
 	go func() {
 		defer close(done)
 		defer s.end()
+		defer func() {
+			if r := recover(); r != nil { // one cell must not take the others along
+				s.failed = fmt.Sprintf("panic: %v\n%s", r, debug.Stack())
+			}
+		}()
 		f()
 	}()
 	<-done

@@ -24,7 +24,14 @@ const (
 	// prompt is how soon whoever wants a lock has it once it can be had: all that was
 	// granted is over by then, and a master that forgot has its vote back.
 	prompt = maxTTL + grace + 2*time.Second
+	// soon is how soon they have it where nothing of that stands in the way.
+	soon = time.Second
 )
+
+// quickly has a replica get what its master has at once.
+func quickly() []redistest.Option {
+	return []redistest.Option{redistest.Args("--repl-diskless-sync-delay", "0")}
+}
 
 // stage is a cell being staged.
 type stage struct {
@@ -38,6 +45,7 @@ type stage struct {
 	lag      *proxy.Proxy      // between that one and its replica
 	upstream *redistest.Master // that the struck one follows
 	vault    string            // address of the resource
+	forgot   bool              // a master has no vote for a while
 	clients  []*client
 	quiet    bool // too much happens to write all of it down
 }
@@ -62,9 +70,9 @@ func (s *stage) open(f *Fault) {
 		s.Cleanup(m.Close)
 		addrs = m.Addrs()
 	} else {
-		var options []redistest.Option
+		options := quickly()
 		if f.options != nil {
-			options = f.options(s)
+			options = append(options, f.options(s)...)
 		}
 		servers = append(redistest.Start(s, s.design.masters(), options...), redistest.Start(s, 1)...)
 		addrs = redistest.Addrs(servers)
@@ -101,6 +109,8 @@ func (s *stage) found() bool {
 	}
 	if errors.Is(err, redlock.ErrUnsafe) {
 		at := s.rec.since(clock.System.Now())
+		s.rec.lane("operator")
+		s.rec.note("operator", Deed, clock.System.Now(), "can't make the masters a group: "+err.Error())
 		s.rec.ask(Ask{Lane: "operator", From: at, To: at, Why: refused, Err: err.Error()})
 		return false
 	}
@@ -126,7 +136,7 @@ func (s *stage) upTo(d time.Duration) time.Duration { return time.Duration(s.rng
 // follow gives the struck master a replica, over a network of its own.
 func (s *stage) follow() {
 	m := s.struck()
-	s.replica = redistest.Start(s, 1, redistest.Args("--repl-diskless-sync-delay", "0"))[0]
+	s.replica = redistest.Start(s, 1)[0]
 	s.lag = proxy.Start(s, m.addr)
 	s.replica.FollowAt(s.lag.Addr())
 }
@@ -143,18 +153,19 @@ func (s *stage) failOver() {
 	s.rec.note(s.struck().lane, Struck, clock.System.Now(), "its replica takes its place")
 }
 
-// leftover returns the key that is in the way on the struck master.
-func (s *stage) leftover() *Leftover {
-	m := s.struck()
+// leftover returns the lock's key on the struck master, nil if there is none.
+func (s *stage) leftover() *Leftover { return keyOn(s.struck().look, s.struck().lane) }
+
+func keyOn(c *redis.Client, lane string) *Leftover {
 	ctx := context.Background()
-	keys, _ := m.look.Keys(ctx, "*"+name).Result()
+	keys, _ := c.Keys(ctx, "*"+name).Result()
 	for _, key := range keys {
-		left := m.look.PTTL(ctx, key).Val()
+		left := c.PTTL(ctx, key).Val()
 		if left == -1 {
-			return &Leftover{m.lane, -1}
+			return &Leftover{lane, -1}
 		}
 		if left > 0 {
-			return &Leftover{m.lane, millis(left)}
+			return &Leftover{lane, millis(left)}
 		}
 	}
 	return nil
@@ -171,15 +182,25 @@ func (s *stage) values() []int {
 	return values
 }
 
+// refusals returns how many requests the resource has refused for their fence.
+func (s *stage) refusals() (n int) {
+	c := redis.NewClient(&redis.Options{Addr: s.vault})
+	defer func() { _ = c.Close() }()
+	_, _ = fmt.Sscanf(redistest.Field(c.Info(context.Background(), "errorstats").Val(), "errorstat_STALEFENCE"), "count=%d", &n)
+	return n
+}
+
 // evidence ends the cell's record.
 func (s *stage) evidence() Evidence {
 	e := s.rec.evidence()
+	e.Struck = s.struck().lane
 	for _, m := range s.masters {
 		e.Lanes = append(e.Lanes, m.lane)
 	}
 	if e.values = s.values(); len(e.values) > 0 {
 		e.Lanes = append(e.Lanes, "resource")
 		e.Writes, e.Lost = len(e.values), lost(e.values)
+		e.Stale = s.refusals()
 	}
 	for i := range e.Asks {
 		e.Asks[i].late = e.Asks[i].wait(e.Holds) > e.Asks[i].limit

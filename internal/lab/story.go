@@ -58,14 +58,22 @@ func (e *Evidence) Story(commands bool) [][3]string {
 	return lines
 }
 
-// Culprit returns the command that let the second of two holders in, nil if there were
-// never two.
-func (e *Evidence) Culprit() *Moment {
+// Culprit returns the command that broke the lock, nil if none did: one that came late, or else
+// the one by which the struck master let the second of two holders in.
+func (r *Run) Culprit() *Moment {
+	e := &r.Evidence
+	if r.Verdict.Safe() && r.Verdict != Blocked {
+		return nil
+	}
+	for i, m := range e.Moments {
+		if m.Kind == Command && m.Lane == e.Struck && strings.HasPrefix(m.Text, lately) {
+			return &e.Moments[i]
+		}
+	}
 	if len(e.Overlaps) == 0 {
 		return nil
 	}
-	at := e.Overlaps[0].From
-	second := ""
+	at, second := e.Overlaps[0].From, ""
 	for _, h := range e.Holds {
 		if h.From == at {
 			second = h.Lane
@@ -73,7 +81,7 @@ func (e *Evidence) Culprit() *Moment {
 	}
 	var found *Moment
 	for i, m := range e.Moments {
-		if m.Kind == Command && m.At <= at && strings.HasPrefix(m.Text, "from "+second+":") && !strings.Contains(m.Text, "SUBSCRIBE") {
+		if m.Kind == Command && m.At <= at && m.Lane == e.Struck && strings.HasPrefix(m.Text, "from "+second+":") && !strings.Contains(m.Text, "SUBSCRIBE") {
 			found = &e.Moments[i]
 		}
 	}

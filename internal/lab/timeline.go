@@ -10,7 +10,8 @@ import (
 
 // timeline draws a run: a lane for each client and master, holds as bars, overlaps across
 // the lanes of the clients, faults as marks, commands and writes as ticks.
-func (e *Evidence) timeline(title string) template.HTML {
+func (r *Run) timeline(title string) template.HTML {
+	e := &r.Evidence
 	d := &drawing{e: e}
 	height := top + len(e.Lanes)*lane + 24
 	fmt.Fprintf(&d.b, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`, left+width+20, height, template.HTMLEscapeString(title))
@@ -29,18 +30,12 @@ func (e *Evidence) timeline(title string) template.HTML {
 			}
 		}
 	}
+	culprit := r.Culprit()
 	for _, m := range e.Moments {
-		d.mark(m, m == deref(e.Culprit()))
+		d.mark(m, culprit != nil && m == *culprit)
 	}
 	d.b.WriteString(`</svg>`)
 	return template.HTML(d.b.String()) //nolint:gosec // all that is not drawn here is escaped
-}
-
-func deref(m *Moment) Moment {
-	if m == nil {
-		return Moment{}
-	}
-	return *m
 }
 
 // Sizes of a drawing.

@@ -43,6 +43,9 @@ func (w *wish) granted() bool {
 		return w.got
 	}
 	a := w.c.answer()
+	if a.Why == broken {
+		w.c.s.Fatalf("%s can't even ask for the lock: %s", w.c.lane, a.Err)
+	}
 	w.done, w.got, w.why = true, a.Why == "", a.Why
 	rec := w.c.s.rec
 	if w.optional {
@@ -62,8 +65,15 @@ func (c *client) begins(ttl time.Duration) bool {
 	return w.got
 }
 
+// must has the client do what can't fail here.
+func (c *client) must(o order) {
+	if a := c.do(o); a.Why != "" {
+		c.s.Fatalf("%s can't %s: %s", c.lane, o.Do, a.Err)
+	}
+}
+
 // takes has the client take the lock when it can be had. It reports whether it has it.
-func (c *client) takes(ttl time.Duration) bool { return c.wants(ttl, prompt).granted() }
+func (c *client) takes() bool { return c.wants(maxTTL, prompt).granted() }
 
 func (c *client) lets() { c.do(order{Do: release, Timeout: time.Second}) }
 
@@ -71,6 +81,9 @@ func (c *client) lets() { c.do(order{Do: release, Timeout: time.Second}) }
 // time to get what it must not. Then A lets go, all reach all masters, and B must get it.
 func (s *stage) contest(a, b *client, chance time.Duration) {
 	w := b.wants(maxTTL, chance+prompt)
+	if !s.forgot {
+		w.limit = soon
+	}
 	if w.within(chance) {
 		s.apart()
 	}
@@ -87,6 +100,6 @@ func (s *stage) apart() { time.Sleep(100 * time.Millisecond) }
 
 // updates has the client write what it reads, and one more.
 func (c *client) updates() {
-	c.do(order{Do: read})
-	c.do(order{Do: write})
+	c.must(order{Do: read})
+	c.must(order{Do: write})
 }

@@ -62,6 +62,8 @@ const (
 var (
 	ErrHeld   = errors.New("held by another")
 	ErrUnsafe = errors.New("the lock refuses these masters")
+	// ErrUnreachable is for locks whose own errors don't tell.
+	ErrUnreachable = errors.New("too few masters answer")
 
 	errNotHeld = errors.New("not held")
 	errNever   = errors.New("this lock can't be extended")

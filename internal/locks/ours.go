@@ -38,16 +38,11 @@ func (r refusal) Unwrap() error { return r.error }
 func (r refusal) Is(target error) bool {
 	switch target {
 	case ErrUnsafe:
-		return r.unsafe()
+		return errors.Is(r.error, redlock.ErrUnsafe)
 	case ErrHeld:
 		return errors.Is(r.error, redlock.ErrHeld) || r.any(func(v redlock.Vote) bool { return v.Answer == quorum.Refused })
 	}
 	return false
-}
-
-// unsafe reports whether the masters are refused, or one of them.
-func (r refusal) unsafe() bool {
-	return errors.Is(r.error, redlock.ErrUnsafe) || r.any(func(v redlock.Vote) bool { return errors.Is(v.Err, redlock.ErrUnsafe) })
 }
 
 // any reports whether one of the votes was such a one.

@@ -33,6 +33,7 @@ type Proxy struct {
 	judge func(command []string) Verdict
 	watch func(command []string)
 	delay time.Duration
+	slow  time.Duration // replies only
 	mute  bool
 	ended bool
 }
@@ -80,7 +81,7 @@ func (p *Proxy) Hold() {
 }
 
 // Resume lets go what was held back, even if the client has gone away meanwhile. It ends
-// what Judge, Delay and LoseReplies have begun, too.
+// what Judge, Delay, DelayReplies and LoseReplies have begun, too.
 func (p *Proxy) Resume() {
 	p.set(func() {
 		select {
@@ -88,7 +89,7 @@ func (p *Proxy) Resume() {
 		default:
 			close(p.gate)
 		}
-		p.judge, p.delay, p.mute = nil, 0, false
+		p.judge, p.delay, p.slow, p.mute = nil, 0, 0, false
 	})
 }
 
@@ -115,6 +116,9 @@ func (p *Proxy) Watch(f func(command []string)) { p.set(func() { p.watch = f }) 
 
 // Delay has everything, in both directions, take so much longer.
 func (p *Proxy) Delay(d time.Duration) { p.set(func() { p.delay = d }) }
+
+// DelayReplies has what the master says take so much longer.
+func (p *Proxy) DelayReplies(d time.Duration) { p.set(func() { p.slow = d }) }
 
 // LoseReplies has commands reach the master, and nothing come back.
 func (p *Proxy) LoseReplies() { p.set(func() { p.mute = true }) }
@@ -266,7 +270,7 @@ func (l *link) reply() {
 		n, err := l.server.Read(buf)
 		var delay time.Duration
 		mute := l.mute.Load()
-		l.p.set(func() { delay, mute = l.p.delay, mute || l.p.mute })
+		l.p.set(func() { delay, mute = l.p.delay+l.p.slow, mute || l.p.mute })
 		if mute {
 			l.mute.Store(true) // for good: what comes after a gap would be taken for another's reply
 			l.p.lost.Add(int64(n))

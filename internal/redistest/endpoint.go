@@ -46,7 +46,7 @@ func (e *Endpoint) Client() *redis.Client { return e.client }
 func (e *Endpoint) RunID() string {
 	e.t.Helper()
 	info, err := e.client.Info(context.Background(), "server").Result()
-	id := field(info, "run_id")
+	id := Field(info, "run_id")
 	if err != nil || id == "" {
 		e.t.Fatalf("master %s does not tell its run_id: %v", e.addr, err)
 	}
@@ -110,8 +110,8 @@ func FreePort(t T) string {
 	return port
 }
 
-// field returns the value of one line of INFO.
-func field(info, name string) string {
+// Field returns the value of one line of INFO.
+func Field(info, name string) string {
 	for line := range strings.Lines(info) {
 		if v, ok := strings.CutPrefix(line, name+":"); ok {
 			return strings.TrimSpace(v)

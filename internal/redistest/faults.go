@@ -95,7 +95,7 @@ func (m *Master) FollowAt(addr string) {
 	if err := m.client.ReplicaOf(ctx, host, port).Err(); err != nil {
 		m.t.Fatalf("master %s: %v", m.addr, err)
 	}
-	if !Poll(func() bool { return field(m.client.Info(ctx, "replication").Val(), "master_link_status") == "up" }) {
+	if !Poll(func() bool { return Field(m.client.Info(ctx, "replication").Val(), "master_link_status") == "up" }) {
 		m.t.Fatalf("master %s does not become a replica of %s", m.addr, addr)
 	}
 }
@@ -105,7 +105,7 @@ func (m *Master) FollowAt(addr string) {
 func (m *Master) Promote(followed *Master) {
 	m.t.Helper()
 	offset := func(e *Master) int {
-		n, _ := strconv.Atoi(field(e.client.Info(context.Background(), "replication").Val(), "master_repl_offset"))
+		n, _ := strconv.Atoi(Field(e.client.Info(context.Background(), "replication").Val(), "master_repl_offset"))
 		return n
 	}
 	if want := offset(followed); !Poll(func() bool { return offset(m) >= want }) {
@@ -127,7 +127,7 @@ func (m *Master) PromoteAsIs() {
 }
 
 func (m *Master) replid() string {
-	return field(m.client.Info(context.Background(), "replication").Val(), "master_replid")
+	return Field(m.client.Info(context.Background(), "replication").Val(), "master_replid")
 }
 
 // Written returns how long the append-only file is (see [AOF]).

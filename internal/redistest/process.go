@@ -86,8 +86,8 @@ func (p *Process) answers(addr string) (run string) {
 			return p.isGone()
 		}
 		info := c.Info(context.Background(), "server", "persistence").Val()
-		if field(info, "process_id") == pid && field(info, "loading") == "0" {
-			run = field(info, "run_id")
+		if Field(info, "process_id") == pid && Field(info, "loading") == "0" {
+			run = Field(info, "run_id")
 		}
 		return run != "" || p.isGone()
 	})
