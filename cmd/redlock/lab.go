@@ -221,12 +221,28 @@ func printMatrix(w io.Writer, r *lab.Report) error {
 		}
 		t.AppendRow(row)
 	}
-	_, err := fmt.Fprintf(w, "%s\n\n%s\n\n%s.\n%s", t.Render(), legend, r.Summary(), because(r))
+	_, err := fmt.Fprintf(w, "%s\n\n%s\n\n%s%s.\n%s", t.Render(), legend, stocks(r), r.Summary(), because(r))
 	return err
 }
 
 const legend = `TWO two holders · LOST an update · STUCK for ever · blocked for some time · refused, and says
 why · down while the fault lasts · blank: no meaning · - not run here · ! not as expected`
+
+// stocks says what was left where a stock was sold.
+func stocks(r *lab.Report) string {
+	var left []string
+	var s *lab.Stock
+	for _, c := range r.Cells {
+		if run := c.Worst(); run != nil && run.Evidence.Sold != nil {
+			s = run.Evidence.Sold
+			left = append(left, fmt.Sprintf("%s %d", c.Design, s.Left))
+		}
+	}
+	if s == nil {
+		return ""
+	}
+	return fmt.Sprintf("Left of %d pieces after %d sales, where one should be: %s.\n\n", s.Pieces, s.Workers, strings.Join(left, ", "))
+}
 
 // because says why some cells were not run.
 func because(r *lab.Report) string {

@@ -118,3 +118,28 @@ func TestLeadAndCut(t *testing.T) {
 	require.True(t, redistest.Poll(func() bool { return set(t, c, "b") == nil }))
 	assert.True(t, has(t, other, "b"))
 }
+
+func TestDelayReplies(t *testing.T) {
+	m, p, c := network(t)
+	p.DelayReplies(400 * time.Millisecond) // longer than the client waits
+	require.Error(t, set(t, c, "a"))
+	assert.True(t, has(t, m, "a"), "what is sent is not late")
+	p.Resume()
+	require.NoError(t, set(t, c, "b"))
+}
+
+func TestWatch_SeesWhatIsPassedOn(t *testing.T) {
+	_, p, c := network(t)
+	seen := make(chan string, 16)
+	p.Watch(func(command []string) {
+		if command[0] == "set" {
+			seen <- command[1]
+		}
+	})
+	p.Judge(isKey("b", proxy.HoldBack))
+	require.Error(t, set(t, c, "a", "b"))
+	assert.Equal(t, "a", <-seen)
+	assert.Empty(t, seen, "b is held back")
+	p.Resume()
+	assert.Equal(t, "b", <-seen)
+}
