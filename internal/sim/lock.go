@@ -172,7 +172,7 @@ func (k *worker) decided(q *question, start clock.Instant, fence uint64, d quoru
 	k.hold = h
 	w.judge.held(h, k)
 	h.stay = c.now().Add(w.upTo(k.ttl / 2))
-	if w.happens(20) {
+	if !w.healed && w.happens(20) { // then the others are to have their turns: see judge.quiet
 		h.stay = c.now().Add(w.upTo(6 * k.ttl))
 	}
 	w.judge.read(h)
