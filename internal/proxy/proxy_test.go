@@ -136,10 +136,10 @@ func TestWatch_SeesWhatIsPassedOn(t *testing.T) {
 			seen <- command[1]
 		}
 	})
-	p.Judge(isKey("b", proxy.HoldBack))
-	require.Error(t, set(t, c, "a", "b"))
+	p.Judge(isKey("c", proxy.HoldBack))
+	require.Error(t, set(t, c, "a", "c"))
 	assert.Equal(t, "a", <-seen)
-	assert.Empty(t, seen, "b is held back")
+	assert.Empty(t, seen, "c is held back")
 	p.Resume()
-	assert.Equal(t, "b", <-seen)
+	assert.Equal(t, "c", <-seen)
 }
